@@ -25,7 +25,7 @@ def brook(text: str) -> Program:
 
 def is_spread(program: Program) -> bool:
     sizes = {one.name: 1e8 for one in program.inputs}
-    return layout_for_threads(optimise(program), sizes) is not None
+    return layout_for_threads(optimise(program), sizes, 2) is not None
 
 
 WINDOW = """

@@ -6,6 +6,7 @@ in order than it is, never more.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,21 @@ from pathlib import Path
 from millstream.calculus.graph import Input
 from millstream.calculus.types import QueueType, Schema
 from millstream.connectors.location import Location
-from millstream.connectors.pieces import START, Place, open_piece, rest_of
+from millstream.connectors.pieces import (
+    START,
+    Piece,
+    Place,
+    is_counted_in_rows,
+    next_piece,
+    open_piece,
+    rest_of,
+)
 from millstream.connectors.read import file_opener
 from millstream.plan.batch import Array
 from millstream.plan.lateness import furthest_behind, is_sorted
+
+#: Of fewer bytes for each core, a file is looked at as a whole.
+_LEAST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +66,61 @@ def extended(before: Spread | None, times: Array) -> Spread:
     return Spread(min(oldest, int(times.min())), max(newest, int(times.max())), behind)
 
 
+def together(one: Spread | None, other: Spread | None) -> Spread | None:
+    """The spread of some rows and those behind them."""
+    if one is None or other is None:
+        return other if one is None else one
+    behind = max(one.behind, other.behind, one.newest - other.oldest)
+    return Spread(min(one.oldest, other.oldest), max(one.newest, other.newest), behind)
+
+
 def spreads_of(
     location: Location, input_: Input, files: Sequence[tuple[Path, Place]]
 ) -> list[Spread | None]:
-    """The spread of each file from a place on."""
+    """The spread of each file from a place on.
 
-    def spread(file: tuple[Path, Place]) -> Spread | None:
-        return spread_of(_times_in(location, input_, *file))
-
-    if len(files) == 1:
-        return [spread(files[0])]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # what reads files does not hold Python up
-        return list(pool.map(spread, files))
-
-
-def _times_in(location: Location, input_: Input, path: Path, place: Place) -> Iterator[Array]:
+    Each has a thread, for what reads files does not hold Python up; a large one has several where it
+    can be cut without being read.
+    """
     only_time = replace(input_, type=QueueType(Schema(())), keys=(), within=())
-    if place == START:
-        reader = file_opener(location, only_time)(path)
-    else:
-        rest = rest_of(location, only_time, path, place)
-        if rest is None:
-            return
-        reader = open_piece(location, only_time, path, rest)
+
+    def spread(piece: Piece | None, path: Path) -> Spread | None:
+        return spread_of(_times_in(location, only_time, path, piece))
+
+    pieces = [_pieces_of(location, only_time, *file) for file in files]
+    if sum(map(len, pieces)) == 1:
+        return [spread(some[0], path) for some, (path, _) in zip(pieces, files, strict=True)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = [
+            [pool.submit(spread, piece, path) for piece in some]
+            for some, (path, _) in zip(pieces, files, strict=True)
+        ]
+        return [functools.reduce(together, (one.result() for one in some), None) for some in found]
+
+
+def _pieces_of(
+    location: Location, one: Input, path: Path, place: Place
+) -> Sequence[Piece | None]:
+    """What a file holds from a place on, in as many pieces as are worth it; None is all of it."""
+    share = path.stat().st_size // (os.cpu_count() or 1)
+    if share < _LEAST_BYTES or not is_counted_in_rows(location, path):
+        return [None] if place == START else _some(rest_of(location, one, path, place))
+    pieces: list[Piece] = []
+    while piece := next_piece(location, one, path, *place, share + 1, final=True):
+        pieces.append(piece)
+        place = (piece.last, piece.next_line)
+    return pieces
+
+
+def _some(piece: Piece | None) -> list[Piece]:
+    return [] if piece is None else [piece]
+
+
+def _times_in(
+    location: Location, only_time: Input, path: Path, piece: Piece | None
+) -> Iterator[Array]:
+    whole = file_opener(location, only_time)
+    reader = whole(path) if piece is None else open_piece(location, only_time, path, piece)
     with closing(reader):
         for chunk in reader.chunks():
             yield chunk.batch.time

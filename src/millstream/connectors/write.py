@@ -7,6 +7,7 @@ location asks for ISO 8601.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +37,9 @@ from millstream.plan.batch import ARROW_TYPES, Batch, Vector, vector_of
 #: Few enough rows for the cache of a processor.
 _TEXT_ROWS = 65_536
 _ROW_GROUP_ROWS = 1 << 18
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
+#: So many times longer than its dictionary texts must be if they are to be written with it.
+_SHORTER = 4
 
 REJECTED_FIELDS = (
     Field("_source", TEXT),
@@ -82,18 +86,49 @@ class TextTable:
 
 
 class ParquetTable:
-    """Mutable: a table that is being written as Parquet; rows wait for a full row group."""
+    """Mutable: a table that is being written as Parquet; rows wait for a full row group.
+
+    Texts that come as words of a dictionary are written as such: to put them out in full, only to
+    have them looked up again, takes as long as all other columns.
+    """
 
     def __init__(self, sink: Sink, fields: Sequence[Field]) -> None:
+        self._sink = sink
+        self._fields = fields
+        self._waiting: list[list[Any]] = []
+        self._rows = 0
+        #: Opened with the first rows, which tell how texts come.
+        self._writer: Any = None
+        self._schema: Any = None
+
+    def write(self, vectors: Sequence[Vector]) -> None:
+        self._waiting.append([_stored(v) for v in vectors])
+        self._rows += len(vectors[0])
+        if self._rows >= _ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            self._open()
+        if self._rows:
+            batches = [self._batch(arrays) for arrays in self._waiting]
+            table = pa.Table.from_batches(batches, self._schema).unify_dictionaries()
+            with told(self._sink.name):
+                self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
+        self._waiting, self._rows = [], 0
+
+    def _open(self) -> None:
         import pyarrow.parquet as pq  # with it come file systems and TLS, which take a while
 
-        self._sink = sink
-        self._schema = pa.schema([(f.name, ARROW_TYPES[f.type.kind]) for f in fields])
-        self._waiting: list[Any] = []
-        self._rows = 0
-        with told(sink.name):
+        fields = self._fields
+        plain = pa.schema([(f.name, ARROW_TYPES[f.type.kind]) for f in fields])
+        self._schema = plain
+        for number in range(len(fields)):
+            if self._waiting and all(_is_encoded(arrays[number]) for arrays in self._waiting):
+                self._schema = self._schema.set(number, plain.field(number).with_type(_ENCODED))
+        with told(self._sink.name):
             self._writer = pq.ParquetWriter(
-                sink.file, self._schema, write_page_checksum=True,
+                self._sink.file, self._schema, write_page_checksum=True, store_schema=False,
                 # Numbers and times hardly repeat; looking for that takes longer than writing.
                 use_dictionary=[f.name for f in fields if f.type.kind is Kind.TEXT],
                 # The least and the largest text take half of the time, and help nobody who reads
@@ -103,20 +138,14 @@ class ParquetTable:
                     f.name: "DELTA_BINARY_PACKED" for f in fields if f.type.kind is Kind.TIME
                 },
             )  # fmt: skip
+            # Whoever reads the file need not know how texts came to it.
+            types = base64.b64encode(plain.serialize())
+            self._writer.add_key_value_metadata({"ARROW:schema": types})
 
-    def write(self, vectors: Sequence[Vector]) -> None:
-        arrays = [_canonical(v).to_arrow() for v in vectors]
-        self._waiting.append(pa.record_batch(arrays, schema=self._schema))
-        self._rows += len(arrays[0])
-        if self._rows >= _ROW_GROUP_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._rows:
-            table = pa.Table.from_batches(self._waiting, self._schema)
-            with told(self._sink.name):
-                self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
-        self._waiting, self._rows = [], 0
+    def _batch(self, arrays: Sequence[Any]) -> Any:
+        """Columns as the file has them, however their texts have come."""
+        alike = [_as_type(a, field.type) for a, field in zip(arrays, self._schema, strict=True)]
+        return pa.record_batch(alike, schema=self._schema)
 
     def close(self) -> None:
         try:
@@ -129,10 +158,36 @@ class ParquetTable:
         self._sink.commit()
 
     def abort(self) -> None:
-        with suppress(OSError, pa.ArrowException):
-            self._writer.close()
-        self._writer.is_open = False  # or it would try again when it is collected
+        if self._writer is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._writer.close()
+            self._writer.is_open = False  # or it would try again when it is collected
         self._sink.abort()
+
+
+def _stored(vector: Vector) -> Any:
+    """A column as an array; texts stay words of a dictionary where that is short."""
+    if vector.is_text and _is_short(vector.values):
+        return vector.values.cast(_ENCODED)
+    return _canonical(vector).to_arrow()
+
+
+def _is_short(texts: Any) -> bool:
+    """Whether texts are words of a dictionary that is worth being written for them."""
+    if not pa.types.is_dictionary(texts.type):
+        return False
+    words = texts.dictionary
+    return not words.null_count and _SHORTER * len(words) <= len(texts)
+
+
+def _is_encoded(array: Any) -> bool:
+    return bool(array.type == _ENCODED)
+
+
+def _as_type(array: Any, type_: Any) -> Any:
+    if array.type == type_:
+        return array
+    return array.dictionary_encode() if type_ == _ENCODED else array.cast(type_)
 
 
 def _canonical(vector: Vector) -> Vector:

@@ -55,10 +55,12 @@ def _of_engine(program: Program, engine: str, sizes: Mapping[str, float]) -> _Sh
 
 def _local(program: Program, sizes: Mapping[str, float]) -> _Shown:
     from millstream.engine.local.run import plan_for
-    from millstream.engine.local.threads import LEAST_ROWS, layout_for_threads
+    from millstream.engine.local.threads import LEAST_ROWS, layout_for_threads, threads_wanted
 
     is_large = sum(sizes.values()) >= LEAST_ROWS * _ROW_BYTES
-    layout = layout_for_threads(program, sizes) if is_large else None
+    threads = threads_wanted(None)
+    is_shared = is_large and threads > 1
+    layout = layout_for_threads(program, sizes, threads) if is_shared else None
     if layout is None:
         plan = plan_for(program)
         return _Shown(plan, (_Laid(1, Stage((), plan.steps)),))

@@ -16,11 +16,13 @@ from millstream.calculus.estimates import NOTHING, Estimates, Measures
 from millstream.calculus.functions import (
     Aggregate,
     Cubify,
+    Dstream,
     Duplicate,
     Filter,
     FlatMap,
     Fold,
     Function,
+    Istream,
     Join,
     Judge,
     Lookup,
@@ -29,9 +31,11 @@ from millstream.calculus.functions import (
     Range,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
-from millstream.calculus.sheets import CountWindow, Sheet, TimeWindow
+from millstream.calculus.sheets import Computed, CountWindow, Sheet, SheetCell, TimeWindow
 from millstream.calculus.terms import conjuncts
+from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
+from millstream.values.excel.syntax import Binary, Call, Node, children
 
 #: To find the place of a row, to take it there, and to put what is made of it back in order.
 MOVED = 80.0
@@ -39,11 +43,13 @@ MOVED = 80.0
 CUT = 25.0
 #: To carry a row past a step that is a loop of its own.
 _ROW = 4.0
-#: What keeps rows or totals by keys, and tells how they change.
+#: What keeps rows by keys, and tells how they change; of totals less, and something for each.
 _KEPT = 150.0
-_TOTAL = 20.0
-#: A window of a sheet, and one of its other cells.
-_WINDOW, _CELL = 55.0, 0.7
+_TOTALS, _TOTAL = 60.0, 20.0
+#: A window of a sheet, one of its other cells, and what a cell calls or joins to a text.
+_WINDOW, _CELL, _CALL = 55.0, 0.7, 6.0
+#: To read a row or to write one, beside the work of threads: the row, and each of its columns.
+_PASSED, _PASSED_COLUMN = 20.0, 12.0
 #: What is run one item at a time.
 _WALKED = 5_000.0
 #: To take a column of a row into what is kept, and to tell it again.
@@ -60,15 +66,14 @@ def work_of(function: Function, kept: Shares = NO_SAMPLE) -> float:
             return _ROW + cost_in_turn(conjuncts(condition), kept)
         case Map() | FlatMap() | Fold():
             return _ROW + terms
-        case Duplicate() | Merge():
+        case Duplicate() | Merge() | Istream() | Dstream():
             return _ROW
         case Range(length=0):
             return _COMES_AND_GOES * _ROW  # it keeps nothing
         case Aggregate(aggregations=aggregations):
-            return _KEPT + _TOTAL * len(aggregations) + terms
+            return _TOTALS + _TOTAL * len(aggregations) + terms
         case Sheet(cells=cells):
-            windows = sum(isinstance(cell.rule, (TimeWindow, CountWindow)) for cell in cells)
-            return _ROW + _WINDOW * windows + _CELL * (len(cells) - windows)
+            return _ROW + sum(map(_work_of_cell, cells))
         case PerKey(program=program):
             return _KEPT + sum(work_of(op.function) for op in program.operators)
         case Cubify() | Judge():
@@ -77,11 +82,31 @@ def work_of(function: Function, kept: Shares = NO_SAMPLE) -> float:
             return _KEPT + terms
 
 
+def _work_of_cell(cell: SheetCell) -> float:
+    match cell.rule:
+        case TimeWindow() | CountWindow():
+            return _WINDOW
+        case Computed(formula=formula):
+            return _CELL + _CALL * _calls_in(formula)
+        case _:
+            return _CELL
+
+
+def _calls_in(node: Node) -> int:
+    is_call = isinstance(node, Call) or (isinstance(node, Binary) and node.operator == "&")
+    return is_call + sum(map(_calls_in, children(node)))
+
+
 def work_of_step(step: Step) -> float:
     """What a step does with one row of its inputs."""
     if step.fallback is not None:
         return _WALKED
     return sum(work_of(op.function) for op in step.operators)
+
+
+def passed(type_: QueueType, rows: float) -> float:
+    """What it takes to read or write so many rows."""
+    return rows * (_PASSED + _PASSED_COLUMN * len(type_.schema))
 
 
 def work_of_program(program: Program, measures: Measures = NOTHING) -> float:

@@ -7,14 +7,18 @@ raised where it would be: by who takes a chunk, by who writes, or at the end.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 
 from millstream.connectors.chunks import Chunk, Writer
 from millstream.plan.batch import Batch
 
-#: How many chunks or batches wait; more would only fill memory.
+#: How many chunks wait; more would only fill memory.
 _WAITING = 2
+#: How many rows wait to be written. Not how many batches: beside large ones there are those of
+#: single instants, for which nobody should wait.
+_ROWS_WAITING = 1 << 20
 #: In seconds: how soon who waits in vain notices that nobody wants anything any more.
 _PATIENCE = 0.05
 
@@ -69,7 +73,9 @@ class WriteBehind:
     """Mutable: one thread that writes for several writers, in the order it is told."""
 
     def __init__(self) -> None:
-        self._tasks: Queue[tuple[Writer, Batch] | None] = Queue(_WAITING)
+        self._tasks: deque[tuple[Writer, Batch] | None] = deque()
+        self._rows = 0
+        self._changed = threading.Condition()
         self._fault: BaseException | None = None
         self._thread: threading.Thread | None = None
 
@@ -78,7 +84,11 @@ class WriteBehind:
             self._thread = threading.Thread(target=self._run, name="millstream-write", daemon=True)
             self._thread.start()
         self._raise()
-        self._tasks.put((writer, batch))
+        with self._changed:
+            self._changed.wait_for(lambda: self._rows < _ROWS_WAITING)
+            self._tasks.append((writer, batch))
+            self._rows += len(batch)
+            self._changed.notify_all()
 
     def finish(self) -> None:
         """Until all is written; what went wrong is raised here, once."""
@@ -87,16 +97,15 @@ class WriteBehind:
 
     def stop(self) -> None:
         """Write nothing more of what waits; afterwards nobody uses the writers."""
-        while True:
-            try:
-                self._tasks.get_nowait()
-            except Empty:
-                break
+        with self._changed:
+            self._tasks.clear()
         self._end()
 
     def _end(self) -> None:
         if self._thread is not None:
-            self._tasks.put(None)
+            with self._changed:
+                self._tasks.append(None)
+                self._changed.notify_all()
             self._thread.join()
             self._thread = None
 
@@ -107,14 +116,21 @@ class WriteBehind:
 
     def _run(self) -> None:
         has_failed = False
-        while (task := self._tasks.get()) is not None:
+        while (task := self._next()) is not None:
             # After a fault the rest is taken and not written, so that nobody waits for ever.
-            if has_failed:
-                continue
             try:
-                task[0].write(task[1])
+                if not has_failed:
+                    task[0].write(task[1])
             except BaseException as fault:  # noqa: BLE001 - raised again by whoever writes next
                 self._fault, has_failed = fault, True
+            with self._changed:
+                self._rows -= len(task[1])
+                self._changed.notify_all()
+
+    def _next(self) -> tuple[Writer, Batch] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._tasks))
+            return self._tasks.popleft()
 
 
 def write_at_once(writer: Writer, batch: Batch) -> None:

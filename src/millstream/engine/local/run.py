@@ -65,7 +65,7 @@ class Run:
         if threads > 1 and has_many(threads_from):
             self._read_and_write_beside()
             sizes = measured(job.program.inputs, job.locations)
-            layout = layout_for_threads(job.program, sizes)
+            layout = layout_for_threads(job.program, sizes, threads)
         plan = plan_for(job.program) if layout is None else layout.plan
         make: Callable[[], Any] = (
             partial(StepRunner, plan)

@@ -33,7 +33,7 @@ from millstream.plan.batch import Array, Batch, concat_batches
 from millstream.plan.figures import StepFigures, together
 from millstream.plan.keys import Copies, Key
 from millstream.plan.steps import Step
-from millstream.plan.work import CUT, MOVED, rates, work_of_step
+from millstream.plan.work import CUT, MOVED, passed, rates, work_of_step
 
 #: The setting: on how many threads the local engine works; as many as there are cores for it.
 SETTING = "MILLSTREAM_THREADS"
@@ -45,6 +45,9 @@ LEAST_ROWS = 1 << 18
 _LEAST_IN_ROUND = 4_096
 #: A large program takes longer to be laid out than threads can save.
 _MOST_OPERATORS = 500
+#: So many times less the work on threads must be: what it takes to move rows is a guess, and
+#: they are moved through caches that others fill.
+_GAIN = 1.2
 #: So many rounds are under way: one is cut, one is worked on, one is put in order.
 _UNDER_WAY = 3
 #: In seconds: how soon who comes back from compiled work may go on; Python's own 5 ms are as long
@@ -76,29 +79,45 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def layout_for_threads(program: Program, sizes: Mapping[str, float]) -> Layout | None:
-    """How a program is laid out on threads; None if they have nothing to share."""
+def layout_for_threads(
+    program: Program, sizes: Mapping[str, float], threads: int
+) -> Layout | None:
+    """How a program is laid out on threads; None if they have nothing to share.
+
+    Reading and writing have threads of their own in any case.
+    """
     if len(program.operators) > _MOST_OPERATORS:
         return None
     layout = layout_if_spread(program, sizes)
-    return layout if layout is not None and _is_worth_it(layout, sizes) else None
+    is_shared = layout is not None and _is_worth_it(layout, sizes, threads)
+    return layout if is_shared else None
 
 
-def _is_worth_it(layout: Layout, sizes: Mapping[str, float]) -> bool:
-    """Whether two threads save more of the work on rows than it takes to move them."""
+def _is_worth_it(layout: Layout, sizes: Mapping[str, float], threads: int) -> bool:
+    """Whether several threads save more of the work on rows than it takes to move them.
+
+    One of them has enough to do if it computes while others read and write.
+    """
     rate = rates(layout.plan, sizes)
-    saved = moved = 0.0
+    program = layout.plan.program
+    types = program.queue_types()
+    read = sum(passed(types[q], rate[q]) for q in program.input_names)
+    written = sum(passed(types[q], rate[q]) for q in program.outputs if q in rate)
+    alone = shared = moved = 0.0
     for number, stage in enumerate(layout.stages):
-        if not layout.has_one_bucket(number):
-            moved += sum(rate[q] * (CUT if key is None else MOVED) for q, key in stage.keys)
-            saved += sum(_saved(layout, step, rate) for step in stage.steps)
-    return saved > moved
-
-
-def _saved(layout: Layout, step: Step, rate: Mapping[str, float]) -> float:
-    if layout.is_everywhere(step):
-        return 0.0
-    return work_of_step(step) * sum(rate[q] for q in step.inputs) / 2
+        is_cut = not layout.has_one_bucket(number)
+        moved += is_cut * sum(rate[q] * (CUT if key is None else MOVED) for q, key in stage.keys)
+        for step in stage.steps:
+            work = work_of_step(step) * sum(rate[q] for q in step.inputs)
+            if is_cut and not layout.is_everywhere(step):
+                shared += work
+            else:
+                alone += work
+    work = alone + shared
+    in_line = max(work, written, (work + read + written) / threads)
+    together = max(written, alone + shared / threads,
+                   (work + read + written + moved) / threads)  # fmt: skip
+    return _GAIN * together < in_line
 
 
 class ThreadedRunner:
