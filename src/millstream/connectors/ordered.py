@@ -12,7 +12,7 @@ from pathlib import Path
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
-from millstream.connectors.location import Location, matching_files
+from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.pieces import START
 from millstream.connectors.read import FilesReader, file_opener
 from millstream.connectors.sorting import Sorter
@@ -21,6 +21,8 @@ from millstream.plan.batch import empty_batch
 
 #: A file alone that is not larger is not read twice: it is sorted in memory if need be.
 SMALL_BYTES = 16 << 20
+#: Likewise where times can be read without all else, which takes a tenth of the time.
+_SMALL_WITH_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,12 @@ def in_order(reader: Reader, input_: Input) -> Iterator[Chunk]:
         yield Chunk(batch)
 
 
-def _is_read_at_once(files: list[Path]) -> bool:
+def _is_read_at_once(location: Location, files: list[Path]) -> bool:
     """Rows that come once, and those of a small file."""
-    return not files or (len(files) == 1 and files[0].stat().st_size <= SMALL_BYTES)
+    if len(files) != 1:
+        return not files
+    has_columns = location.of_file(files[0]).format is Format.PARQUET
+    return files[0].stat().st_size <= (_SMALL_WITH_COLUMNS if has_columns else SMALL_BYTES)
 
 
 class OrderedReader:
@@ -88,7 +93,7 @@ class OrderedReader:
     def chunks(self) -> Iterator[Chunk]:
         location = self._location
         files = matching_files(location) if location is not None and location.is_at_hand else []
-        if location is None or _is_read_at_once(files):
+        if location is None or _is_read_at_once(location, files):
             yield from in_order(self._reader, self._input)
             return
         spreads = spreads_of(location, self._input, [(path, START) for path in files])
