@@ -36,7 +36,10 @@ def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_plac
     ] == lines
 
 
-def test_the_plan_of_the_local_engine_shows_what_threads_share(tmp_path: Path) -> None:
+def test_the_plan_of_the_local_engine_shows_what_threads_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILLSTREAM_THREADS", "8")
     grouped = (
         "output out; input in(k text, x number);"
         "(w, $w) <- Range[1 s](in, $w); (out, $a) <- Aggregate[by k; s = sum(x)](w, $a);"

@@ -79,8 +79,8 @@ def spreads_of(
 ) -> list[Spread | None]:
     """The spread of each file from a place on.
 
-    Each has a thread, for what reads files does not hold Python up; a large one has several where it
-    can be cut without being read.
+    Each has a thread, for what reads files does not hold Python up; a large one has several where
+    it can be cut without being read.
     """
     only_time = replace(input_, type=QueueType(Schema(())), keys=(), within=())
 
@@ -98,9 +98,7 @@ def spreads_of(
         return [functools.reduce(together, (one.result() for one in some), None) for some in found]
 
 
-def _pieces_of(
-    location: Location, one: Input, path: Path, place: Place
-) -> Sequence[Piece | None]:
+def _pieces_of(location: Location, one: Input, path: Path, place: Place) -> Sequence[Piece | None]:
     """What a file holds from a place on, in as many pieces as are worth it; None is all of it."""
     share = path.stat().st_size // (os.cpu_count() or 1)
     if share < _LEAST_BYTES or not is_counted_in_rows(location, path):

@@ -37,15 +37,17 @@ from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
 from millstream.values.excel.syntax import Binary, Call, Node, children
 
-#: To find the place of a row, to take it there, and to put what is made of it back in order.
-MOVED = 80.0
-#: To number a row that stays among its neighbours, and to put what is made of it behind them.
-CUT = 25.0
+#: To find the place of a row and to take it there, or to put it back in order; and each column.
+_MOVED, _MOVED_COLUMN = 25.0, 10.0
+#: To number a row that stays among its neighbours, or to put it behind them.
+_CUT = 12.0
 #: To carry a row past a step that is a loop of its own.
 _ROW = 4.0
-#: What keeps rows by keys, and tells how they change; of totals less, and something for each.
+#: What keeps rows by keys, and tells how they change; of totals less, and something for each,
+#: more where a row that leaves cannot be taken off again.
 _KEPT = 150.0
-_TOTALS, _TOTAL = 60.0, 20.0
+_TOTALS, _TOTAL, _DEAR_TOTAL = 60.0, 20.0, 100.0
+_CHEAP_TOTALS = frozenset({"count", "sum", "avg"})
 #: A window of a sheet, one of its other cells, and what a cell calls or joins to a text.
 _WINDOW, _CELL, _CALL = 55.0, 0.7, 6.0
 #: To read a row or to write one, beside the work of threads: the row, and each of its columns.
@@ -71,7 +73,9 @@ def work_of(function: Function, kept: Shares = NO_SAMPLE) -> float:
         case Range(length=0):
             return _COMES_AND_GOES * _ROW  # it keeps nothing
         case Aggregate(aggregations=aggregations):
-            return _TOTALS + _TOTAL * len(aggregations) + terms
+            cheap = sum(one.function in _CHEAP_TOTALS for one in aggregations)
+            dear = len(aggregations) - cheap
+            return _TOTALS + _TOTAL * cheap + _DEAR_TOTAL * dear + terms
         case Sheet(cells=cells):
             return _ROW + sum(map(_work_of_cell, cells))
         case PerKey(program=program):
@@ -107,6 +111,11 @@ def work_of_step(step: Step) -> float:
 def passed(type_: QueueType, rows: float) -> float:
     """What it takes to read or write so many rows."""
     return rows * (_PASSED + _PASSED_COLUMN * len(type_.schema))
+
+
+def moved(type_: QueueType, rows: float, *, has_key: bool) -> float:
+    """What it takes to share so many rows among threads, or to gather what these have made."""
+    return rows * (_MOVED + _MOVED_COLUMN * len(type_.schema) if has_key else _CUT)
 
 
 def work_of_program(program: Program, measures: Measures = NOTHING) -> float:

@@ -18,8 +18,8 @@ from millstream.errors import UsageError
 ROWS = 300_000
 QUERY = """
 CREATE STREAM trades (sym TEXT, at TIME, vol INTEGER) TIME at FROM 'trades.parquet';
-CREATE OUTPUT out AS SELECT Istream(sym, SUM(vol) AS volume) FROM trades [Range 1 Second]
-  GROUP BY sym;
+CREATE OUTPUT out AS SELECT Istream(sym, SUM(vol) AS volume, MIN(vol) AS low, MAX(vol) AS high,
+  STDDEV(vol) AS spread, VARIANCE(vol) AS square) FROM trades [Range 1 Second] GROUP BY sym;
 """
 
 

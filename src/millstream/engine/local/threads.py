@@ -32,8 +32,8 @@ from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Array, Batch, concat_batches
 from millstream.plan.figures import StepFigures, together
 from millstream.plan.keys import Copies, Key
-from millstream.plan.steps import Step
-from millstream.plan.work import CUT, MOVED, passed, rates, work_of_step
+from millstream.plan.stages import Stage
+from millstream.plan.work import moved, passed, rates, work_of_step
 
 #: The setting: on how many threads the local engine works; as many as there are cores for it.
 SETTING = "MILLSTREAM_THREADS"
@@ -79,9 +79,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def layout_for_threads(
-    program: Program, sizes: Mapping[str, float], threads: int
-) -> Layout | None:
+def layout_for_threads(program: Program, sizes: Mapping[str, float], threads: int) -> Layout | None:
     """How a program is laid out on threads; None if they have nothing to share.
 
     Reading and writing have threads of their own in any case.
@@ -103,21 +101,29 @@ def _is_worth_it(layout: Layout, sizes: Mapping[str, float], threads: int) -> bo
     types = program.queue_types()
     read = sum(passed(types[q], rate[q]) for q in program.input_names)
     written = sum(passed(types[q], rate[q]) for q in program.outputs if q in rate)
-    alone = shared = moved = 0.0
+    alone = shared = carried = 0.0
     for number, stage in enumerate(layout.stages):
         is_cut = not layout.has_one_bucket(number)
-        moved += is_cut * sum(rate[q] * (CUT if key is None else MOVED) for q, key in stage.keys)
         for step in stage.steps:
             work = work_of_step(step) * sum(rate[q] for q in step.inputs)
             if is_cut and not layout.is_everywhere(step):
                 shared += work
             else:
                 alone += work
+        if is_cut:
+            has_key = any(key is not None for _, key in stage.keys)
+            crossing = {*stage.inputs, *_leaving(stage)}
+            carried += sum(moved(types[q], rate.get(q, 0.0), has_key=has_key) for q in crossing)
     work = alone + shared
     in_line = max(work, written, (work + read + written) / threads)
     together = max(written, alone + shared / threads,
-                   (work + read + written + moved) / threads)  # fmt: skip
+                   (work + read + written + carried) / threads)  # fmt: skip
     return _GAIN * together < in_line
+
+
+def _leaving(stage: Stage) -> set[str]:
+    """What a stage makes that none of its own steps takes."""
+    return {q for s in stage.steps for q in s.outputs} - {q for s in stage.steps for q in s.inputs}
 
 
 class ThreadedRunner:
