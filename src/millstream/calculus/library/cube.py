@@ -282,8 +282,8 @@ class _Making:
             words.append(last)
         else:
             self.check_grain(grain, finest, last.span)
-        if len(words) == 1 and words[0].text == "all" and "all" not in self.levels:
-            words = []
+        if words and words[0].text == "all" and not any(w.text in self.levels for w in words):
+            words = words[1:]
         chosen: dict[int, str] = {}
         is_known = True
         for word in words:
@@ -365,10 +365,11 @@ class _Making:
         made = [self.measure(one) for one in self.file.measures]
         names: set[str] = {TIME_OF_CELL, *self.levels}
         for one, written in zip(made, self.file.measures, strict=True):
-            if one is not None and one.name in names:
+            name = written.name.text if written.name else one.name if one else ""
+            if name in names:
                 hint = "give it another name: other: sum(x)"
-                self.fail(f'there are two columns "{one.name}"', written.span, hint)
-            names |= {one.name} if one is not None else set()
+                self.fail(f'there are two columns "{name}"', written.span, hint)
+            names |= {name} if name else set()
         return tuple(one for one in made if one is not None)
 
     def usual_measures(self) -> tuple[Aggregation, ...]:
@@ -389,7 +390,10 @@ class _Making:
         if column is not None and column.text not in self.schema:
             self.unknown("column", column, list(self.schema.names))
             return None
+        faults = len(self.file.faults)
         at = self.quantile(written)
+        if len(self.file.faults) > faults:
+            return None
         term = Column(column.text, self.schema[column.text]) if column else None
         kind = "quantile" if function == "median" else function
         if term is not None and kind in ("variance", "var_pop") and term.type == INTEGER:

@@ -201,11 +201,13 @@ def _whole_numbers(made: Configuration, value: Span) -> tuple[int, ...]:
     return tuple(n for n in numbers if n is not None)
 
 
-def _whole_number(made: Configuration, value: Span) -> int | None:
+def _whole_number(
+    made: Configuration, value: Span, what: str = "a whole number above 0"
+) -> int | None:
     text = value.text.replace("_", "")
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    made.fail("expected a whole number above 0", value)
+    made.fail(f"expected {what}", value)
     return None
 
 
@@ -245,7 +247,7 @@ def _window(made: Configuration, value: Span) -> None:
 
 
 def _history(made: Configuration, value: Span) -> None:
-    made.history = 0 if value.text == "0" else _whole_number(made, value) or 0
+    made.history = 0 if value.text == "0" else _whole_number(made, value, "a whole number") or 0
 
 
 def _measures(made: Configuration, value: Span) -> None:
