@@ -60,10 +60,46 @@ def test_cycles_shared_variables_and_long_texts_are_drawn() -> None:
         ),
     ]
     picture = draw(boxes)
-    assert picture.count("stroke-dasharray") == 2
+    assert picture.count('stroke-dasharray="4 3"') == 2
     assert "…" in picture
     assert len(rectangles(picture)) == 2
 
 
 def test_nothing_can_be_drawn() -> None:
     assert rectangles(draw([])) == []
+
+
+def test_groups_lie_in_frames_below_each_other_and_arrows_say_what_they_carry() -> None:
+    boxes = [
+        Box("in", "in", "(n integer)", (), "input"),
+        Box("a", "Filter", "", ("in",), group="stage 1"),
+        Box("b", "Map", "", ("a",), queues=("some",), types=("(n integer)",), group="stage 1"),
+        Box("moved", "exchange", "", ("a",)),
+        Box("c", "Range", "", ("moved",), "state", group="stage 2"),
+        Box("output out", "out", "output", ("b",), "output"),
+    ]
+    picture = draw(boxes)
+    frames = [
+        tuple(map(float, frame))
+        for frame in re.findall(r'class="frame" d="M(\d+),(\d+) H(\d+) V(\d+)', picture)
+    ]
+    assert frames[0][3] < frames[1][1]
+    places = rectangles(picture)
+    within = [
+        [left <= l1 and top <= t1 and r1 <= right and b1 <= bottom for l1, t1, r1, b1 in places]
+        for left, top, right, bottom in frames
+    ]
+    assert within == [[n in (1, 2) for n in range(6)], [n == 4 for n in range(6)]]
+    assert "<title>some: (n integer)</title>" in picture
+
+
+def test_an_arrow_that_passes_a_layer_goes_straight_down_beside_its_boxes() -> None:
+    boxes = [Box(n, n, "a detail of several words", ("a",) * (n != "a")) for n in "abc"]
+    picture = draw([*boxes, Box("d", "d", "", ("b", "a"))])
+    (way,) = re.findall(r'class="arrow" d="(M[^"]*L[^"]*L[^"]*)"', picture)
+    down = re.search(r" (\d+),(\d+) L(\d+),(\d+)", way)
+    assert down is not None
+    x, y, below_x, below = map(float, down.groups())
+    assert (x, y < below) == (below_x, True)
+    places = rectangles(picture)
+    assert not any(l1 <= x <= r1 and t1 < below and y < b1 for l1, t1, r1, b1 in places)

@@ -1,8 +1,9 @@
-"""A picture of a graph as SVG: boxes in layers from top to bottom, arrows with names.
+"""A picture of a graph as SVG: boxes in layers from top to bottom, arrows with names and types.
 
-Layers are the longest ways from an input. Arrows that pass layers bend around their boxes, which
-are ordered so that few arrows cross, and each lies near those it is tied to. In a browser the
-picture is moved by dragging and made larger by the wheel.
+Layers are the longest ways from an input; groups of boxes lie one below the other, each in a frame.
+Arrows that pass layers go straight down between their boxes, which are ordered so that few arrows
+cross, and each lies near those it is tied to. A browser shows all of it, moves it by dragging or
+the wheel, and makes it larger by the wheel with Ctrl.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from itertools import pairwise
 
 _WIDTH, _GAP_X, _GAP_Y, _MARGIN, _BEND = 250, 30, 56, 24, 26
 _LINE, _PADDING = 15, 9
-_TITLE_CHARACTERS, _DETAIL_CHARACTERS = 30, 38
+_TITLE_CHARACTERS, _DETAIL_CHARACTERS, _TYPE_CHARACTERS = 30, 38, 28
+_FRAME = 12
 _MOST_LINES = 4
 _SWEEPS = 12
 _FILL = {"input": "#e3effb", "output": "#e2f4e5", "step": "#ffffff", "state": "#fff6e0"}
@@ -22,18 +24,30 @@ _EDGE = {"input": "#4a7fb5", "output": "#4c9a5b", "step": "#777777", "state": "#
 _HEAD = (
     '<style>text{font:12px "Segoe UI",Helvetica,Arial,sans-serif;fill:#222}'
     ".detail{fill:#555;font-size:11px}.queue{fill:#777;font-size:10px}.title{font-weight:bold}"
-    ".arrow{fill:none;stroke:#888;stroke-width:1.2}</style>"
+    ".arrow{fill:none;stroke:#888;stroke-width:1.2}.type{fill:#999;font-size:9px}"
+    ".frame{fill:#f4f7f9;stroke:#b9c7cf;stroke-dasharray:6 4}.group{fill:#557;font-weight:bold}"
+    "</style>"
     '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" '
     'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#888"/></marker></defs>'
 )
 _MOVED = """<script><![CDATA[
 const svg = document.documentElement, box = svg.viewBox && svg.viewBox.baseVal;
 if (box) {
+  const whole = {width: box.width, height: box.height};
   let held = null;
   const scale = () => box.width / svg.clientWidth;
+  const fit = () => {
+    svg.setAttribute("width", "100%"); svg.setAttribute("height", "100%");
+    const shown = Math.max(0.7, Math.min(1, svg.clientWidth / whole.width));
+    box.width = svg.clientWidth / shown; box.height = svg.clientHeight / shown;
+    box.x = Math.min(0, (whole.width - box.width) / 2); box.y = 0;
+  };
+  fit();
+  addEventListener("resize", fit);
+  svg.addEventListener("dblclick", fit);
   svg.addEventListener("wheel", e => {
-    if (!e.ctrlKey) return;
     e.preventDefault();
+    if (!e.ctrlKey) { box.x += e.deltaX * scale(); box.y += e.deltaY * scale(); return; }
     const by = e.deltaY > 0 ? 1.15 : 1 / 1.15, x = box.x + e.clientX * scale(), y = box.y + e.clientY * scale();
     box.x = x - (x - box.x) * by; box.y = y - (y - box.y) * by; box.width *= by; box.height *= by;
   }, {passive: false});
@@ -60,8 +74,20 @@ class Box:
     kind: str = "step"
     #: Boxes that this one hears from other than by a queue: through a shared variable.
     beside: tuple[str, ...] = ()
-    #: What the arrows from `after` are called, if anything.
+    #: What the arrows from `after` are called, if anything, and of which types they are.
     queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    #: The frame in which it lies with others that stand beside it in the list.
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """An arrow: the nodes that it passes, its name and its type."""
+
+    nodes: list[_Node]
+    queue: str
+    type: str
 
 
 @dataclass(slots=True)
@@ -76,6 +102,8 @@ class _Node:
     x: float = 0.0
     y: float = 0.0
     height: int = 0
+    #: How far its layer reaches down.
+    floor: float = 0.0
 
 
 def draw(boxes: list[Box]) -> str:
@@ -88,7 +116,9 @@ def draw(boxes: list[Box]) -> str:
     height = max((n.y + n.height for n in everything), default=0.0) + _MARGIN
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', _HEAD]
-    parts += [_arrow(way, queue) for way, queue in ways]
+    groups = dict.fromkeys(box.group for box in boxes if box.group)
+    parts += [_frame(g, [nodes[box.name] for box in boxes if box.group == g]) for g in groups]
+    parts += [_arrow(way) for way in ways]
     for box in boxes:
         end = nodes[box.name]
         parts += [_link(nodes[a], end, "#b55") for a in box.beside if a in nodes]
@@ -102,15 +132,16 @@ def draw(boxes: list[Box]) -> str:
 # --- the layout ---
 
 
-def _nodes(boxes: list[Box]) -> tuple[dict[str, _Node], list[tuple[list[_Node], str]]]:
-    """A node for each box, and each arrow as the nodes that it passes, with its name."""
+def _nodes(boxes: list[Box]) -> tuple[dict[str, _Node], list[_Way]]:
+    """A node for each box, and each arrow as the nodes that it passes."""
     layers = _layers(boxes)
     nodes = {box.name: _Node(layers[box.name], _WIDTH, box, height=_height(box)) for box in boxes}
-    ways: list[tuple[list[_Node], str]] = []
+    ways: list[_Way] = []
     for box in boxes:
         end = nodes[box.name]
-        queues = box.queues or ("",) * len(box.after)
-        for name, queue in zip(box.after, queues, strict=True):
+        nothing = ("",) * len(box.after)
+        arrows = zip(box.after, box.queues or nothing, box.types or nothing, strict=True)
+        for name, queue, type_ in arrows:
             if name not in nodes or nodes[name].layer >= end.layer:
                 continue
             passed = [_Node(n, _GAP_X) for n in range(nodes[name].layer + 1, end.layer)]
@@ -118,7 +149,7 @@ def _nodes(boxes: list[Box]) -> tuple[dict[str, _Node], list[tuple[list[_Node], 
             for one, other in pairwise(way):
                 one.below.append(other)
                 other.above.append(one)
-            ways.append((way, queue))
+            ways.append(_Way(way, queue, type_))
     return nodes, ways
 
 
@@ -128,8 +159,21 @@ def _layers(boxes: list[Box]) -> dict[str, int]:
     An input lies just above what reads it first.
     """
     layers: dict[str, int] = {}
+    #: The last layer of each group, and where what comes now may lie at the earliest.
+    ends: dict[str, int] = {}
+    least, group = 0, ""
     for box in boxes:
-        layers[box.name] = max((layers[a] + 1 for a in box.after if a in layers), default=0)
+        if box.group not in ("", group):
+            group = box.group
+            least = max([n + 1 for n in layers.values()], default=0) if ends else least
+        after = [layers[a] + 1 for a in box.after if a in layers]
+        if box.kind != "output":
+            after.append(least if box.group else max(ends.values(), default=-1) + 1)
+        layers[box.name] = max(after, default=0) if box.kind != "input" else 0
+        if box.group:
+            ends[box.group] = max(layers[box.name], ends.get(box.group, 0))
+    if ends:
+        return _with_outputs_below(boxes, layers, ends)
     readers: dict[str, int] = {}
     for box in boxes:
         for name in box.after:
@@ -140,11 +184,23 @@ def _layers(boxes: list[Box]) -> dict[str, int]:
     return layers
 
 
-def _ordered(nodes: dict[str, _Node], ways: list[tuple[list[_Node], str]]) -> list[list[_Node]]:
+def _with_outputs_below(
+    boxes: list[Box], layers: dict[str, int], ends: dict[str, int]
+) -> dict[str, int]:
+    """An output lies below the group that makes it."""
+    groups = {box.name: box.group for box in boxes}
+    for box in boxes:
+        if box.kind == "output":
+            below = [ends.get(groups.get(a, ""), layers.get(a, 0)) + 1 for a in box.after]
+            layers[box.name] = max(below, default=0)
+    return layers
+
+
+def _ordered(nodes: dict[str, _Node], ways: list[_Way]) -> list[list[_Node]]:
     """The nodes of each layer, ordered by where their neighbours are, to and fro."""
     count = max((n.layer for n in nodes.values()), default=-1) + 1
     layers: list[list[_Node]] = [[] for _ in range(count)]
-    for node in [*nodes.values(), *(n for way, _ in ways for n in way[1:-1])]:
+    for node in [*nodes.values(), *(n for way in ways for n in way.nodes[1:-1])]:
         layers[node.layer].append(node)
     for layer in layers:
         _number(layer)
@@ -174,7 +230,10 @@ def _place(layers: list[list[_Node]]) -> None:
         for node in layer:
             node.x, node.y = x + node.width / 2, y
             x += node.width + _GAP_X
-        y += max(node.height for node in layer) + _GAP_Y
+        height = max(node.height for node in layer)
+        for node in layer:
+            node.floor = y + height
+        y += height + _GAP_Y
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         for layer in layers if down else layers[::-1]:
@@ -200,23 +259,44 @@ def _pull(layer: list[_Node], wanted: list[float]) -> None:
 # --- what is drawn ---
 
 
-def _arrow(way: list[_Node], queue: str) -> str:
-    start, *passed, end = way
+def _arrow(way: _Way) -> str:
+    start, *passed, end = way.nodes
     x, y = start.x, start.y + start.height
-    path = [f"M{x:.0f},{y:.0f}"]
+    path = [f"M{x:.0f},{y:.0f} L{x:.0f},{start.floor:.0f}"]
+    y = start.floor
     for node in (*passed, end):
         path.append(f"C{x:.0f},{y + _BEND:.0f} {node.x:.0f},{node.y - _BEND:.0f} "
                     f"{node.x:.0f},{node.y:.0f}")  # fmt: skip
         x, y = node.x, node.y
+        if node is not end:
+            y = node.floor
+            path.append(f"L{x:.0f},{y:.0f}")
     line = f'<path class="arrow" d="{" ".join(path)}" marker-end="url(#tip)"/>'
-    if not queue or (start.box is not None and start.box.title == queue):
+    if not way.queue or (start.box is not None and start.box.title == way.queue):
         return line
-    # Where arrows part they would lie on each other.
-    x, y = start.x, start.y + start.height + 16
+    # Where arrows part they would lie on each other, the more so beside an arrow that goes on.
+    x, y, type_ = start.x + 6, start.floor + 16, way.type
     if len(start.below) > 1:
-        x, y = way[1].x, way[1].y - 12
-    name = escape(_cut(queue, 36))
-    return f'{line}<text class="queue" x="{x + 6:.0f}" y="{y:.0f}">{name}</text>'
+        type_ = way.type if way.nodes[1].box is not None else ""
+        x, y = way.nodes[1].x + 6, way.nodes[1].y - (22 if type_ else 12)
+    name = f'<text class="queue" x="{x:.0f}" y="{y:.0f}">{escape(_cut(way.queue, 24))}</text>'
+    if not way.type:
+        return line + name
+    if type_:
+        shown = escape(_cut(type_, _TYPE_CHARACTERS))
+        name += f'<text class="queue type" x="{x:.0f}" y="{y + 11:.0f}">{shown}</text>'
+    return f"{line}<g><title>{escape(f'{way.queue}: {way.type}')}</title>{name}</g>"
+
+
+def _frame(name: str, nodes: list[_Node]) -> str:
+    left = min(n.x - n.width / 2 for n in nodes) - _FRAME
+    right = max(n.x + n.width / 2 for n in nodes) + _FRAME
+    top, bottom = min(n.y for n in nodes) - 26, max(n.floor for n in nodes) + _FRAME
+    return (
+        f'<path class="frame" d="M{left:.0f},{top:.0f} H{right:.0f} V{bottom:.0f} '
+        f'H{left:.0f} Z"/><text class="group" x="{left + 8:.0f}" y="{top + 16:.0f}">'
+        f"{escape(name)}</text>"
+    )
 
 
 def _link(start: _Node, end: _Node, colour: str) -> str:

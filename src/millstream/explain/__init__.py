@@ -227,6 +227,7 @@ def _operator_records(program: Program) -> list[dict[str, object]]:
 def _program_boxes(program: Program) -> list[Box]:
     boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in program.inputs]
     home = {q: op.id for op in program.operators for q in op.outputs}
+    types = program.queue_types()
     writers = {
         v: tuple(op for op in program.operators if v in op.writes)
         for v in program.shared_variables()
@@ -242,7 +243,10 @@ def _program_boxes(program: Program) -> list[Box]:
         after = tuple(home.get(q, q) for q in op.inputs)
         others = tuple(u.id for v in op.reads for u in writers.get(v, ()) if u is not op)
         kind = "state" if op.reads or op.writes else "step"
-        box = Box(op.id, op.function.title, detail, after, kind, others, _named(op.inputs))
+        carried = tuple(str(types[q]) for q in op.inputs)
+        box = Box(
+            op.id, op.function.title, detail, after, kind, others, _named(op.inputs), carried
+        )  # fmt: skip
         boxes.append(box)
     boxes += [Box(f"output {q}", q, "output", (home.get(q, q),), "output")
               for q in program.outputs]  # fmt: skip

@@ -168,8 +168,9 @@ def _boxes(shown: _Shown) -> list[Box]:
     boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in program.inputs]
     home = {i.name: i.name for i in program.inputs}
     made = {q: _step_name(step) for step in shown.plan.steps for q in step.outputs}
+    types = program.queue_types()
     for laid in shown.stages:
-        detail = "" if laid.buckets is None else f"stage {laid.number}, {_buckets(laid.buckets)}"
+        group = "" if laid.buckets is None else f"stage {laid.number}, {_buckets(laid.buckets)}"
         for queue, key in laid.exchanges:
             name = f"exchange {queue}"
             boxes.append(Box(name, "exchange", f"{queue}, {_moved_by(key)}", (home[queue],)))
@@ -177,7 +178,13 @@ def _boxes(shown: _Shown) -> list[Box]:
         for step in laid.stage.steps:
             after = tuple(home.get(q) or made[q] for q in step.inputs)
             kind = "state" if any(op.reads or op.writes for op in step.operators) else "step"
-            boxes.append(Box(_step_name(step), _label(step), detail, after, kind))
+            detail = ", ".join(render_function(op.function) for op in step.operators)
+            queues = tuple("" if "." in q else q for q in step.inputs)
+            carried = tuple(str(types[q]) for q in step.inputs)
+            boxes.append(
+                Box(_step_name(step), _label(step), detail, after, kind, queues=queues,
+                    types=carried, group=group)
+            )  # fmt: skip
             home.update(dict.fromkeys(step.outputs, _step_name(step)))
     return boxes + [Box(f"output {q}", q, "output", (home[q],), "output") for q in program.outputs]
 
