@@ -138,10 +138,12 @@ def test_needs_are_told_by_the_language() -> None:
     "SELECT SUM(rest) AS rest FROM Rest",
     "SELECT b FROM B WHERE NOT EXISTS (SELECT * FROM M AS m WHERE m.b = B.b)",
     "SELECT t, sold FROM MERGE(M, M2)",
+    "SELECT t, sold FROM MERGE(Some, M2)",
     "SELECT sold FROM M ORDER BY sold LIMIT 2",
 ])  # fmt: skip
 def test_what_can_always_change_keeps_the_log(query: str) -> None:
-    more = "CREATE STREAM M2 (t: time -> b: time, sold: shares);"
+    more = """CREATE STREAM M2 (t: time -> b: time, sold: shares);
+              CREATE VIEW Some (SELECT b, sold, t FROM M WHERE sold > 1);"""
     program = served(f"{more}{TEXT} CREATE VIEW More ({query}); subscriptions More;")
     assert any(isinstance(need, Always) for need in program.needs["M"])
 

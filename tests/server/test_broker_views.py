@@ -57,8 +57,10 @@ def test_a_view_that_is_added_has_all_that_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "query", "status", "message"), [
     ("Big", "SELECT b, rst FROM Rest", 400, 'unknown column "rst"'),
     ("Big", "SELECT * FROM Big", 400, "a view cannot be made of itself"),
-    ("Big", "SELECT b FROM Rest); CREATE STREAM X (t: time); CREATE VIEW Y (SELECT b FROM B", 400,
-     "one query"),
+    ("Big", "SELECT b FROM Rest; CREATE STREAM X (t: time -> k: integer)", 400, "one query"),
+    ("Big", "SELECT b FROM Rest; subscriptions B", 400, "one query"),
+    ("Big", "SELECT b FROM Rest); CREATE VIEW Y (SELECT b FROM B", 400, "end of the query"),
+    ("Big", "SELECT COUNT(* AS n FROM Rest", 400, 'expected ")", found "AS"'),
     ("Big", "", 400, "expected"),
     ("Rest", "SELECT b FROM B", 409, "already"),
     ("B", "SELECT b FROM B", 409, "already"),

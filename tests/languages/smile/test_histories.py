@@ -345,6 +345,12 @@ CASES = {
         "L", ("b",), latest,
         "CREATE VIEW L (SELECT b, LATEST(sold) AS last FROM M WHERE sold > 0 GROUP BY b);",
     ),
+    "the latest of a selection": case(
+        "L", ("b",), latest,
+        """CREATE VIEW P (SELECT b, sold, t FROM M WHERE sold > 0);
+           CREATE VIEW Q (SELECT t AS tick, b AS bid, sold AS amount FROM P);
+           CREATE VIEW L (SELECT bid AS b, LATEST(amount) AS last FROM Q GROUP BY bid);""",
+    ),
     "a join with the latest": case(
         "J", ("b",), with_latest,
         "CREATE VIEW L (SELECT b, LATEST(sold) AS last FROM M WHERE sold > 0 GROUP BY b);"
@@ -364,6 +370,17 @@ CASES = {
            CREATE VIEW V (SELECT bid, n, integer(number_at) * 10 + number AS last FROM A);
            subscriptions V;""",
         {"B": [(0, 1), (0, 2)], "C": [(0, 1), (0, 2)]}, 3, "V", ("bid",), merged,
+    ),
+    "a merge of selections": Case(
+        """CREATE TYPE few AS INTEGER BETWEEN -1 AND 2;
+           CREATE STREAM B (b: time -> k: integer, bid: few) UNTIL 3;
+           CREATE STREAM C (c: time -> k: integer, bid: few) UNTIL 3;
+           CREATE VIEW P (SELECT k, bid, b FROM B WHERE bid > -9);
+           CREATE VIEW Q (SELECT k, bid, c FROM C WHERE k = 0);
+           CREATE VIEW V (SELECT k, SUM(bid) AS total, MIN(bid) AS least
+                          FROM MERGE(P, Q) GROUP BY k);
+           subscriptions V WITH RANGES;""",
+        {"B": [(0, 1), (0, 2)], "C": [(0, -1), (0, 2)]}, 3, "V", ("k",), merged_sums,
     ),
     "windows": case(
         "W", ("w",), windows(2, 2),

@@ -50,6 +50,19 @@ def test_silence_is_told_when_it_is_known_and_ends_with_the_next_event(engine: s
     ]
 
 
+def test_silence_of_a_selection_is_that_of_its_rows() -> None:
+    chosen = """
+        CREATE STREAM A (t: time -> k: integer) UNTIL 100;
+        CREATE VIEW P (SELECT k, t AS tick FROM A WHERE k > 0);
+        CREATE VIEW Q (SELECT * FROM QUIET(P BY k, 3 MICROSECONDS));
+        subscriptions Q WITH RANGES;
+    """
+    others = [{"t": t, "k": -1} for t in (3, 7, 8)]
+    given = {"A": sorted(EVENTS + others, key=lambda e: e["t"])}
+    for engine in ("reference", "local"):
+        assert rows(chosen, given, "Q", engine) == rows(QUIET, {"A": EVENTS}, "Q", engine)
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_silence_of_a_whole_stream(engine: str) -> None:
     told = [(r["_time"], r["_weight"], r["since"], r["until"])

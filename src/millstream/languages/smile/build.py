@@ -137,6 +137,23 @@ class Build:
 
     # --- rows ---
 
+    def streamed(self, view: View) -> View:
+        """The view of rows of one stream, all as they came, with these rows and their tick first.
+
+        Other views stay as they are, and have no stream.
+        """
+        tick = next((c for c in view.cells if c.tick_of is not None), None)
+        is_sure = view.mask.is_certain and view.is_open == FALSE
+        if view.stream is not None or tick is None or not is_sure:
+            return view
+        if not isinstance(view.flow, RowFlow) or view.streams != {tick.tick_of}:
+            return view
+        cells = (tick, *(c for c in view.cells if c != tick))
+        names = [c.value.name for c in cells if isinstance(c.value, Column)]
+        columns = tuple(Assign(n, view.flow.columns[n]) for n in names)
+        stream = self.wiring.add(Map(columns), view.flow.stream, name=f"{view.name}_come")
+        return replace(view, cells=cells, stream=stream, keys=(names[0],))
+
     def prefixed(self, view: View, prefix: str) -> View:
         """The view with a prefix before all columns of its queue."""
         names = {n: f"{prefix}{n}" for n in view.queue.schema.names}

@@ -137,9 +137,10 @@ def needs_of(
     lasting = Lasting(live, subscribed)
     asking = _asking(live, subscribed)
     made: dict[str, tuple[Need, ...]] = {}
+    merged = _merged(live)
     for stream in live.read.streams:
         name = stream.name.name
-        if any(word.name.lower() == name.lower() for c in live.read.calls for word in c.sources):
+        if name in merged:
             made[name] = (Always("it is merged with others"),)
         elif name in settled:
             made[name] = (Always("a view is answered as of the horizon"),)
@@ -148,6 +149,13 @@ def needs_of(
         else:
             made[name] = lasting.needs(name)
     return made
+
+
+def _merged(live: Translator) -> frozenset[str]:
+    """The streams that calls read, and those of the views that they read."""
+    words = {word.name.lower() for call in live.read.calls for word in call.sources}
+    views = (view for name, view in live.views.items() if view and name.lower() in words)
+    return frozenset().union(*(view.streams for view in views))
 
 
 def _asking(live: Translator, subscribed: frozenset[str]) -> str | None:

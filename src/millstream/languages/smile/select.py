@@ -144,20 +144,23 @@ class Selecting:
     def _latest(self, parts: Sequence[tuple[str, View, ast.Joined]]) -> View:
         """LATEST is of a stream, whose rows come in the order of their ticks."""
         query = self.query
-        view = parts[0][1]
+        (alias, view, how), *others = parts
+        view = self.build.streamed(view)
         items = [i for i in query.items if isinstance(i, ast.Item)]
         is_alone = all(
             isinstance(i.value, ast.Reference)
             or (isinstance(i.value, ast.Total) and i.value.function.name == LATEST)
             for i in items
         )
-        if view.stream is None or len(parts) > 1:
-            stop(self.faults, "LATEST is of the rows of one stream", query.span)
+        if view.stream is None or others:
+            hint = "of the stream itself, or of a view that only selects of it and shows its tick"
+            stop(self.faults, "LATEST is of the rows of one stream", query.span, hint)
         if len(items) < len(query.items) or not is_alone or query.having or query.limit:
             hint = "make another view of the rest, and join the two by their keys"
             message = "beside LATEST(x) there can be keys, and nothing else"
             stop(self.faults, message, query.span, hint)
-        names = Joining(self.build, self.faults, self.name, []).joined(parts, query.span).names
+        joining = Joining(self.build, self.faults, self.name, [])
+        names = joining.joined([(alias, view, how)], query.span).names
         latest = LatestRows(self.build, self.name, view, view.stream)
         for condition in conjuncts(query.where):
             if asks(condition):
@@ -344,7 +347,7 @@ class Selecting:
         term = term_of(window.args[0], sources.names, view.queue.schema, self.faults)
         cell = sources.cells().get(term.name) if isinstance(term, Column) else None
         if cell is None or view.streams != {cell.tick_of}:
-            hint = "group the rows of the stream first, and then join"
+            hint = "group the rows of the stream first, and then join; or group by date_trunc"
             stop(self.faults, "WINDOW is of the tick of one stream", window.span, hint)
         if not view.mask.is_certain or view.is_open != FALSE:
             message = "WINDOW of rows that can still change is not there yet"

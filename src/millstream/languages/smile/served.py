@@ -106,7 +106,7 @@ def _wired(translator: Translator, outputs: Mapping[str, Queue]) -> Wired:
 def _with_added(source: Source, added: Mapping[str, str]) -> Source:
     if not added:
         return source
-    first = "".join(f"CREATE VIEW {name} (\n{query}\n);\n" for name, query in added.items())
+    first = "".join(f"CREATE VIEW {name} AS\n{query}\n;\n" for name, query in added.items())
     return Source(source.name, f"{first}{source.text}\n;subscriptions {', '.join(added)};")
 
 
@@ -115,8 +115,10 @@ def _check_added(source: Source, base: Source, read: ReadText, added: Mapping[st
     own = read_statements(base)
     names = [[w.name for w in (*(s.name for s in r.streams), *(v.name for v in r.views))]
              for r in (own, read)]  # fmt: skip
-    if sorted((*names[0], *added)) != sorted(names[1]):
-        hint = "write SELECT ... without a semicolon"
+    leave = [[s.view.name for s in r.subscriptions] for r in (own, read)]
+    is_more = sorted((*names[0], *added)) != sorted(names[1])
+    if is_more or sorted((*leave[0], *added)) != sorted(leave[1]):
+        hint = "write one SELECT ..., and nothing after it"
         raise CheckError("a view is added by one query", span=Span(source, 0, 1), hint=hint)
 
 

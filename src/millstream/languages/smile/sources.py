@@ -65,10 +65,10 @@ class Calls:
         return self._merged(call, found) if call.is_merge else self._quiet(call, found[0])
 
     def _stream(self, word: ast.Word, call: Called) -> tuple[View, Queue]:
-        view = self.find(word)
+        view = self.build.streamed(self.find(word))
         if view.stream is None:
             what = "MERGE" if call.is_merge else "QUIET"
-            hint = "its rows are those of views, which may still change"
+            hint = "it is none that only selects of a stream and shows its tick"
             stop(self.faults, f"{what} takes streams, and {word.name} is a view", word.span, hint)
         return view, view.stream
 
