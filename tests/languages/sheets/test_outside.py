@@ -117,3 +117,21 @@ def test_no_variable_of_a_loop_has_the_name_of_a_function() -> None:
               if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
     assert "odd" in functions
     assert not functions & stored
+
+
+def test_what_is_selected_is_put_together_after_the_loop() -> None:
+    """SELECT of a message is the message of what is selected, also of a selection of it."""
+    cells = {
+        "D1": '=B1&" at "&TEXT(C1,"0.00")&D2', "D2": '=PRE(C1,A1,0)&"!"', "E1": "=C1>2",
+        "F1": "=SELECT(D1,E1)", "G1": '=F1&"."', "H1": "=SELECT(F1,I1)", "I1": '=B1="a"',
+    }  # fmt: skip
+    program = orders({"edge": "F1", "twice": "H1", "more": "G1", "sum": "C1"}, cells)
+    told = reasons(program)
+    assert told
+    assert not [line for line in told if "called" in line]
+    chance = random.Random(20)
+    rows = [(chance.choice("xy"), chance.choice(["a", "b", None]), chance.choice([None, 1.0, 3.5]))
+            for _ in range(60)]  # fmt: skip
+    agree(program, {"L": [Event(n, row) for n, row in enumerate(rows)]}, [7, 30])
+    alone = orders({"edge": "F1"}, cells)
+    agree(alone, {"L": [Event(n, row) for n, row in enumerate(rows)]}, [7, 30])

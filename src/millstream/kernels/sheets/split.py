@@ -19,6 +19,7 @@ from millstream.calculus.sheets import (
     Computed,
     Fed,
     OutputColumn,
+    Selected,
     Sheet,
     SheetCell,
     address_text,
@@ -30,6 +31,7 @@ from millstream.kernels.sheets.formulas import COMPILED
 from millstream.kernels.sheets.named_parts import without_let
 from millstream.kernels.sheets.operands import NotCompiled, held_as
 from millstream.kernels.sheets.scalar_parts import ALIKE, OF_PLACES, is_scalar
+from millstream.kernels.sheets.selected_parts import can_select_parts, select_parts
 from millstream.values.excel.kinds import Kind, Kinds
 from millstream.values.excel.syntax import (
     Binary,
@@ -236,10 +238,21 @@ class Parts:
         moving = self._dependents(cell.address)
         if moving is None:
             return False
-        if not all(self._keep_inside(one, {*moving, *self.after}) for one in moving):
-            return False
-        self.after.update(moving)
+        outside = {*moving, *self.after}
+        for one in moving:
+            if isinstance(self.cells[one].rule, Selected):
+                before = set(self.cells)
+                self.cells = select_parts(self.cells, one, outside)
+                outside |= self._computed_of(outside, set(self.cells) - before)
+                self._find_kinds()
+            elif not self._keep_inside(one, outside):
+                return False
+        self.after.update(a for a in self.cells if a in outside)
         return True
+
+    def _computed_of(self, outside: set[Address], new: set[Address]) -> set[Address]:
+        """Those of some new cells that are formulas: they come after the loop, too."""
+        return {a for a in new - outside if isinstance(self.cells[a].rule, Computed)}
 
     def _formula(self, address: Address) -> Node:
         rule = self.cells[address].rule
@@ -247,15 +260,32 @@ class Parts:
         return rule.formula
 
     def _dependents(self, address: Address) -> list[Address] | None:
-        """A cell and all that are made of it; None if windows, PRE or SELECT look at one."""
+        """A cell and all that are made of it, selected ones too; None if others look at one."""
         moving = {address}
         for cell in self.cells.values():
-            if not moving.isdisjoint(cell.refers_to) and isinstance(cell.rule, Computed):
+            is_made = isinstance(cell.rule, Computed) and not moving.isdisjoint(cell.refers_to)
+            if is_made or self._is_selected_of(cell, moving):
                 moving.add(cell.address)
         for cell in self.cells.values():
             if cell.address not in moving and not moving.isdisjoint(cell.looks_at):
                 return None
         return [a for a in self.cells if a in moving]
+
+    def _is_selected_of(self, cell: SheetCell, moving: set[Address]) -> bool:
+        """Does it select one of some cells, and could be computed of what the loop selects?"""
+        match cell.rule:
+            case Selected(source, condition) if source in moving and condition not in moving:
+                return all(map(can_select_parts, self._formulas_behind(source, moving)))
+        return False
+
+    def _formulas_behind(self, address: Address, moving: set[Address]) -> list[SheetCell]:
+        """The cells that a cell is made of and that are computed outside as well, it included."""
+        behind = [address]
+        for one in behind:
+            rule = self.cells[one].rule
+            named = (rule.source,) if isinstance(rule, Selected) else self.cells[one].refers_to
+            behind += [a for a in named if (a in moving or a in self.after) and a not in behind]
+        return [c for c in map(self.cells.__getitem__, behind) if not isinstance(c.rule, Selected)]
 
     def _keep_inside(self, address: Address, after: set[Address]) -> bool:
         """Of a formula that goes after the loop, what a loop can compute stays in it.
