@@ -123,6 +123,7 @@ class CompiledSheetKernel(Composed):
             np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
         )  # fmt: skip
         self.pool = np.zeros(1024, np.int64)
+        self.scratch = np.empty(0)
         self.used = np.zeros(1, np.int64)
         self.memory = self._memory()
         self.block = np.empty(block_size(self.whole))
@@ -239,11 +240,17 @@ class CompiledSheetKernel(Composed):
             "K": self.K, "KF": self.K.view(np.float64),
             "limbs": limbs, "free": free, "counters": counters,
             "pool": self.pool, "numbers": self.pool.view(np.float64), "used": self.used,
-            "T": memory, "U": statuses, "B": self.block,
+            "T": memory, "U": statuses, "B": self.block, "scratch": self._scratch(),
         }  # fmt: skip
         if self.calls is not None:
             arrays |= zip(("memo", "sites", "asked"), self.calls.arrays, strict=True)
         return [arrays[name] for name in self.loop.parameters]
+
+    def _scratch(self) -> Array:
+        """Room for the numbers of any window: there are fewer than words in the pool."""
+        if len(self.scratch) < len(self.pool):
+            self.scratch = np.empty(len(self.pool))
+        return self.scratch
 
     def _frame(self, columns: list[Array]) -> tuple[Array, list[Array]]:
         """The addresses of columns and their lengths; they must stay alive while it is used."""

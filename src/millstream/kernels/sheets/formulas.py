@@ -6,7 +6,7 @@ looked at twice at run time; what would need to be is `NotCompiled`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from millstream.kernels.sheets.called import Site
@@ -28,6 +28,7 @@ from millstream.kernels.sheets.operands import (
     refuse_if,
     written_number,
 )
+from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_scan
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -60,6 +61,10 @@ class Formulas(Choices, Tables):
             value, _ = self.lines.fresh()
             self.lines.add(f"{value} = or_zero({result.value}, {left.value})")
             return Operand(NUMBER, value, result.status, may_be_empty=False)
+        return self.shown(result)
+
+    def shown(self, result: Operand) -> Operand:
+        """What is empty as the number zero."""
         if result.is_sure or not result.may_be_empty:
             return replace(result, is_reference=False, may_be_empty=False)
         value, status = self.lines.fresh()
@@ -139,6 +144,8 @@ class Formulas(Choices, Tables):
     # --- calls ---
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        if is_scan(function, arguments):
+            return self.scan(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
             return self.aggregates.call(function, arguments)
         method = _METHODS.get(function)
@@ -203,16 +210,23 @@ class Formulas(Choices, Tables):
             yield operand
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        start, step, finish = FOLDS[function]
-        total, status = self.lines.fresh()
-        count, _ = self.lines.fresh()
-        self.lines.add(f"{total} = {start}")
-        self.lines.add(f"{status} = 0")
-        self.lines.add(f"{count} = 0")
+        total, status, count = self._fold_begins(function)
+        step = FOLDS[function][1]
         for operand in self._values(arguments):
             self._folded_in(function, operand, step.format(t=total, v=operand.value, n=count),
                             count, status)  # fmt: skip
-        for line in finish:
+        return self._fold_ends(function, total, status, count)
+
+    def _fold_begins(self, function: str) -> tuple[str, str, str]:
+        total, status = self.lines.fresh()
+        count, _ = self.lines.fresh()
+        self.lines.add(f"{total} = {FOLDS[function][0]}")
+        self.lines.add(f"{status} = 0")
+        self.lines.add(f"{count} = 0")
+        return total, status, count
+
+    def _fold_ends(self, function: str, total: str, status: str, count: str) -> Operand:
+        for line in FOLDS[function][2]:
             self.lines.add(line.format(t=total, n=count, s=status, div0=_DIV0, value=_VALUE))
         if function not in ("AND", "OR", "COUNT", "COUNTA"):
             return self.lines.call(NUMBER, "checked", total, status)
@@ -254,6 +268,21 @@ class Formulas(Choices, Tables):
             held = f" or {operand.status} == {BOOLEAN_HELD}" if function in ("AND", "OR") else ""
             return f"{operand.status} == {OK}{held}"
         return f"{operand.status} == {ZERO}"
+
+    def scan(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        """An aggregate of a formula over all values of windows."""
+        scans = Scans(self.around, self.operand, lambda known: ValueFormulas(self, known))
+        if function == "SUMPRODUCT":
+            return scans.products(arguments)
+        if function in SAMPLES:
+            return scans.sample(function, arguments)
+        elements = scans.elements(arguments)
+        total, status, count = self._fold_begins(function)
+        with scans.over(elements) as formulas:
+            value = replace(formulas.value(arguments[0]), is_reference=True)
+            step = FOLDS[function][1].format(t=total, v=value.value, n=count)
+            self._folded_in(function, value, step, count, status)
+        return self._fold_ends(function, total, status, count)
 
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
         columns = [list(self._values((n,))) for n in arguments]
@@ -317,6 +346,32 @@ class Formulas(Choices, Tables):
         self.lines.add(f"{value} = 1.0 if {a.value} == {b.value} else 0.0")
         self.lines.add(f"{status} = first_error({a.status}, {b.status})")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
+
+
+class ValueFormulas(Formulas):
+    """Generates statements for one of the values of windows, with what is known of others."""
+
+    def __init__(self, whole: Formulas, known: dict[Node, Operand]) -> None:
+        super().__init__(whole.around)
+        self.whole = whole
+        self.known = known
+
+    def operand(self, node: Node) -> Operand:
+        known = self.known.get(node)
+        return self._operand(node) if known is None else known
+
+    def value(self, node: Node) -> Operand:
+        return self.shown(self.operand(node))
+
+    def is_number(self, operand: Operand) -> str:
+        return self._is_counted("SUM", replace(operand, is_reference=True))
+
+    def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        return self.shown(super()._call(function, arguments))
+
+    def recalled(self, site: Site, leaves: Sequence[Operand]) -> str:
+        self.whole.called += 1
+        return super().recalled(site, leaves)
 
 
 def shape_of(node: Node) -> tuple[int, int]:

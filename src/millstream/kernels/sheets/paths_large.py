@@ -108,6 +108,8 @@ class LargePath(Path):
 
     def _function(self, name: str, body: list[str]) -> None:
         head = f"{HEAD}, memo, sites, asked" if self.whole.called else HEAD
+        if any("scratch" in line for line in body):
+            head = f"{head}, scratch"
         self.functions.append("\n".join(["@apart", f"def {name}({head}):", *body, "", ""]))
         self.lines.add(f"{name}({head})")
 

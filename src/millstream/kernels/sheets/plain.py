@@ -228,6 +228,14 @@ class PlainFormulas(Formulas):
         self.checks.append(f"is_clear({a.value}, {b.value})")
         return f"{a.value} {_EXACT[operator]} {b.value}"
 
+    def scan(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        """Each of the values has its status, as in careful statements."""
+        called = self.called
+        made = super().scan(function, arguments)
+        if self.called > called:
+            give_up()
+        return made
+
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         if function == "IF":
             return self.if_(arguments)

@@ -11,6 +11,7 @@ from millstream.kernels.sheets.functions import HOMES
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain_paths import PlainPath
+from millstream.kernels.sheets.scanned import SAMPLES
 from millstream.values.excel.kinds import Kind
 
 _WINDOW_NAMES = (
@@ -110,7 +111,9 @@ def _taken(whole: Compilation, given: dict[str, str]) -> list[str]:
 def _imports(used: set[str]) -> list[str]:
     homes = {home: used & names for home, names in HOMES.items()}
     rest = used.difference(*homes.values())
-    homes["millstream.kernels.sheets.arithmetic"] = rest
+    samples = {name for name, _, _ in SAMPLES.values()}
+    homes["millstream.kernels.windows.samples"] = rest & samples
+    homes["millstream.kernels.sheets.arithmetic"] = rest - samples
     return [f"from {h} import {', '.join(sorted(names))}" for h, names in homes.items() if names]
 
 
@@ -294,7 +297,7 @@ _ARRAYS = {
     "limbs": "int64[:, ::1]", "free": "int64[::1]", "counters": "int64[::1]",
     "pool": "int64[::1]", "numbers": "float64[::1]", "used": "int64[::1]", "sent": "int64[::1]",
     "T": "float64[::1]", "U": "int64[::1]", "B": "float64[::1]",
-    "memo": "int64[::1]", "sites": "int64[:, ::1]", "asked": "int64[::1]",
+    "scratch": "float64[::1]", "memo": "int64[::1]", "sites": "int64[:, ::1]", "asked": "int64[::1]",
 }  # fmt: skip
 
 

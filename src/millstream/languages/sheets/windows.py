@@ -19,7 +19,7 @@ from millstream.calculus.sheets import (
     tick_atoms,
 )
 from millstream.errors import Fault
-from millstream.languages.sheets.elementwise import aggregates, takes_formulas
+from millstream.values.excel.elementwise import aggregates, takes_formulas
 from millstream.values.excel.syntax import Call, Group, Node, Range, WindowOf, children
 
 Found = Iterator[tuple[Address, Fault]]
