@@ -66,6 +66,10 @@ class Surroundings(Protocol):
 
     def called_from_now_on(self, node: Node, reason: str) -> Site: ...
 
+    def called_otherwise(self, node: Node, reason: str) -> Site:
+        """A part of the formula that is called for values for which it has no compiled form."""
+        ...
+
     def is_compiled(self, node: Node, operand: Operand) -> None:
         """A part has a compiled form."""
         ...
@@ -108,10 +112,14 @@ class Seen:
 class Aggregates:
     """Generates statements for calls with windows among their arguments."""
 
-    def __init__(self, around: Surroundings, operand: Callable[[Node], Operand]) -> None:
+    def __init__(
+        self, around: Surroundings, operand: Callable[[Node], Operand],
+        call_out: Callable[[Site], Operand],
+    ) -> None:  # fmt: skip
         self.around = around
         self.lines = around.lines
         self.operand = operand
+        self.call_out = call_out
         self.criteria = Criteria(self)
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
@@ -121,6 +129,8 @@ class Aggregates:
             return self._products([self.seen(n) for n in windows])
         if function in CRITERIA:
             return self.criteria.call(function, arguments)
+        if function in ("FORECAST", "FORECAST.LINEAR") and len(windows) == 2 and len(others) == 1:
+            return self._forecast(arguments)
         if function in _PAIRS and len(windows) == 2 and not others:
             return self._pairs(self.seen(windows[0]), self.seen(windows[1]), _PAIRS[function])
         refuse_if(len(windows) > 1, f"{function} of several windows")
@@ -166,6 +176,20 @@ class Aggregates:
 
     def made(self, call: str) -> Operand:
         value, status = self.lines.made(call)
+        return Operand(NUMBER, value, status, may_be_empty=False)
+
+    def made_or_called(self, test: str, call: str, node: Node, reason: str) -> Operand:
+        """What a call gives if a test holds; otherwise the loop calls out for the whole."""
+        site = self.around.called_otherwise(node, reason)
+        value, status = self.lines.fresh()
+        self.lines.add(f"{value}, {status} = 0.0, 0")
+        self.lines.add(f"if {test}:")
+        self.lines.add(f"    {value}, {status} = {call}")
+        self.lines.add("else:")
+        self.lines.depth += 1
+        called = self.call_out(site)
+        self.lines.add(f"{value}, {status} = {called.value}, {called.status}")
+        self.lines.depth -= 1
         return Operand(NUMBER, value, status, may_be_empty=False)
 
     def _number(self, node: Node) -> Operand:
@@ -254,6 +278,13 @@ class Aggregates:
         columns = f"{one.column}, {other.column}"
         return self.made(f"window_pairs(row, pool, numbers, {one.place}, {columns}, {what})")
 
+    def _forecast(self, arguments: tuple[Node, ...]) -> Operand:
+        x = self._number(arguments[0])
+        ys, xs = (self.seen(n) for n in arguments[1:])
+        start, steepness = (self._pairs(ys, xs, what) for what in (pairs.INTERCEPT, pairs.SLOPE))
+        parts = ", ".join(part for o in (start, steepness, x) for part in pair(o))
+        return self.made(f"point_of_line({parts})")
+
     def _products(self, windows: list[Seen]) -> Operand:
         if len({w.group.number for w in windows}) > 1:
             raise NotCompiled("SUMPRODUCT of windows of different ticks")
@@ -316,6 +347,7 @@ _PAIRS = {
     "CORREL": pairs.CORRELATION, "COVAR": pairs.COVARIANCE, "COVARIANCE.P": pairs.COVARIANCE,
     "COVARIANCE.S": pairs.SAMPLE_COVARIANCE, "INTERCEPT": pairs.INTERCEPT,
     "PEARSON": pairs.CORRELATION, "RSQ": pairs.DETERMINATION, "SLOPE": pairs.SLOPE,
+    "STEYX": pairs.STANDARD_ERROR,
 }  # fmt: skip
 #: Whether the greatest or the least come first.
 _TOPS = {"LARGE": 1, "SMALL": -1}

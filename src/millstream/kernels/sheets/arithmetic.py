@@ -150,6 +150,13 @@ def power(a: Any, s: Any, b: Any, t: Any) -> Any:
             v, error = checked((-a) ** b, 0)
             return -v, error
         return 0.0, NUM
+    # As the reference takes them: LLVM does so only where it knows the exponent.
+    if b == 2.0:
+        return checked(a * a, 0)
+    if b == -1.0:
+        return checked(1.0 / a, 0)
+    if b == 0.5:
+        return checked(math.sqrt(a), 0)
     return checked(a**b, 0)
 
 

@@ -24,6 +24,7 @@ from millstream.values.excel.syntax import (
     Literal,
     Node,
     Range,
+    Unary,
     WindowOf,
     children,
     rebuilt,
@@ -79,9 +80,18 @@ class Sites:
     def at(self, place: Address | None, node: Node) -> Site | None:
         return None if place is None else self.found.get((place, node))
 
-    def add(self, place: Address, rule: Computed, reason: str, *, is_whole: bool) -> Site:
-        """A part that is called from now on; what cannot be called is not compiled at all."""
-        refuse_if(place not in self.open, reason)
+    def otherwise(self, place: Address | None, node: Node) -> Site | None:
+        return self.at(place, _otherwise(node))
+
+    def add(
+        self, place: Address, rule: Computed, reason: str, *, is_whole: bool,
+        is_otherwise: bool = False,
+    ) -> Site:  # fmt: skip
+        """A part that is called from now on; what cannot be called is not compiled at all.
+
+        One that is called `otherwise` has a compiled form, too, which is not for all values.
+        """
+        refuse_if(place not in self.open and not is_otherwise, reason)
         node = rule.formula
         refuse_if(not is_whole and not gives_one_value(node), reason)
         leaves: dict[Node, Address] = {}
@@ -98,7 +108,7 @@ class Sites:
             tuple(self._kind(place, leaf) for leaf in leaves),
             held_as(kinds), Kind.EMPTY in kinds, reason, tuple(dict.fromkeys(_windows(node))),
         )  # fmt: skip
-        self.found[place, rule.formula] = site
+        self.found[place, _otherwise(rule.formula) if is_otherwise else rule.formula] = site
         return site
 
     def number_in(self, place: Address | None, kind: Kind) -> Site:
@@ -162,6 +172,11 @@ class Sites:
                         yield Cell(sheet, row, column)
         for child in children(node):
             yield from self._cells(child)
+
+
+def _otherwise(node: Node) -> Node:
+    """Under what a part is found that is called for some values only: nothing that is written."""
+    return Unary("otherwise", node)
 
 
 def _windows(node: Node) -> Iterator[Address]:

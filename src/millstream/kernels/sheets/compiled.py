@@ -237,6 +237,7 @@ class CompiledSheetKernel(Composed):
         arrays = {
             "frame": frame, "at": at, "sent": sent,
             "folded": frozen(self.texts.folded), "lengths": frozen(self.texts.lengths),
+            "plain": frozen(self.texts.plain),
             "K": self.K, "KF": self.K.view(np.float64),
             "limbs": limbs, "free": free, "counters": counters,
             "pool": self.pool, "numbers": self.pool.view(np.float64), "used": self.used,

@@ -32,7 +32,7 @@ from millstream.kernels.windows.criteria import (
 from millstream.kernels.windows.sums import CELL
 from millstream.values.excel.gather import has_wildcards, typed
 from millstream.values.excel.kinds import Kind
-from millstream.values.excel.syntax import Binary, Cell, Literal, Node, WindowOf
+from millstream.values.excel.syntax import Binary, Call, Cell, Literal, Node, WindowOf
 from millstream.values.excel.syntax import Group as Parenthesis
 from millstream.values.excel.values import ERRORS, ErrorValue, Scalar, to_text
 
@@ -52,6 +52,7 @@ _KINDS = {
     "": EQUAL, "=": EQUAL, "<>": UNEQUAL, "<": LESS, ">": GREATER, "<=": AT_MOST, ">=": AT_LEAST,
 }  # fmt: skip
 _IS_EMPTY = "({s} == 1 or {s} == 2)"
+_NOT_PLAIN = "only texts that say more as criteria, such as >5 or a*"
 #: Names to be filled in when a condition is written out.
 _NAMES = {"v": "{v}", "s": "{s}"}
 
@@ -77,6 +78,7 @@ class Criteria:
         if any(w.group is not summed.group for w in windows):
             raise NotCompiled(f"{function} of windows of different ticks")
         criteria = list(zip(windows, rest[1::2], strict=True))
+        self.whole = Call(function, arguments)
         name = function.removesuffix("S").removesuffix("IF")
         if all(self.is_constant(node) for _, node in criteria):
             conditions = (Condition(w.column, self._test(w, self._fixed(n))) for w, n in criteria)
@@ -201,9 +203,19 @@ class Criteria:
             raise NotCompiled(f"{name}IF of a window that does not hold numbers")
         conditions: list[Condition] = []
         given: list[str] = []
+        plain: list[str] = []
         for window, node in criteria:
             if self.is_constant(node):
                 conditions.append(Condition(window.column, self._test(window, self._fixed(node))))
+                continue
+            text = self._text_wanted(window, node)
+            if text is not None:
+                wanted, is_other = text
+                plain.append(f"{wanted.status} == 0 and plain[np.int64({wanted.value})] != 0")
+                n = len(given)
+                given.append(f"0, float(folded[np.int64({wanted.value})]), 0.0, {is_other}")
+                test = f"({{s}} == 0 and folded[np.int64({{v}})] == l{n}) != n{n}"
+                conditions.append(Condition(window.column, test))
                 continue
             bounds = self._bounds(window, node)
             if len(criteria) == 1 and name == "COUNT":
@@ -216,23 +228,36 @@ class Criteria:
             conditions.append(Condition(window.column, f"is_met({{s}}, {{v}}, {names})"))
         scan = summed.group.scan(Scan(name, tuple(conditions), summed.column, len(given)))
         head = "row, floats, pool, numbers, wides, folded"
-        return self.aggregates.made(f"{scan}({', '.join([head, *given])})")
+        call = f"{scan}({', '.join([head, *given])})"
+        if not plain:
+            return self.aggregates.made(call)
+        return self.aggregates.made_or_called(" and ".join(plain), call, self.whole, _NOT_PLAIN)
+
+    def _text_wanted(self, window: Seen, node: Node) -> tuple[Operand, bool] | None:
+        """A text that is looked for, and whether all others are; None if it is no text."""
+        operator, wanted = self._parts(node)
+        operand = self.aggregates.operand(wanted)
+        if operand.kind is not TEXT or operand.shows_zero or window.source.kind is not TEXT:
+            return None
+        return (operand, operator == "<>") if operator in (None, "", "=", "<>") else None
+
+    def _parts(self, node: Node) -> tuple[Scalar, Node]:
+        """The operator that is written before what is compared with; nothing if there is none."""
+        while isinstance(node, Parenthesis):
+            node = node.inner
+        if isinstance(node, Binary) and node.operator == "&" and self.is_constant(node.left):
+            return self._fixed(node.left), node.right
+        return None, node
 
     def _bounds(self, window: Seen, node: Node) -> str:
         """The names of what is known of a criterion before any value is seen."""
-        operator: Scalar = ""
-        wanted = node
-        while isinstance(wanted, Parenthesis):
-            wanted = wanted.inner
-        is_joined = False
-        if isinstance(wanted, Binary) and wanted.operator == "&" and self.is_constant(wanted.left):
-            is_joined = True
-            operator, wanted = self._fixed(wanted.left), wanted.right
+        joined, wanted = self._parts(node)
+        operator = "" if joined is None else joined
         operand = self.aggregates.operand(wanted)
         is_number = operand.kind is NUMBER and window.source.kind is NUMBER
         if not is_number or type(operator) is not str or operator not in _KINDS:
             raise NotCompiled("a criterion of this kind that is computed")
         names = ", ".join(f"{part}{self.lines.fresh()[0]}" for part in ("e", "l", "h", "n"))
-        kind = _KINDS[operator] if is_joined else ITSELF
+        kind = ITSELF if joined is None else _KINDS[operator]
         self.lines.add(f"{names} = criterion_bounds({kind}, {', '.join(pair(operand))})")
         return names

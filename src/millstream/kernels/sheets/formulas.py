@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from millstream.kernels.sheets.called import Site
+from millstream.kernels.sheets.distinct import count_different, different
 from millstream.kernels.sheets.formulas_base import BOOLEAN, MIXED, NUMBER, TEXT
 from millstream.kernels.sheets.formulas_choices import COMPARISONS, Choices
 from millstream.kernels.sheets.formulas_tables import Tables, addresses
@@ -144,10 +145,16 @@ class Formulas(Choices, Tables):
     # --- calls ---
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        counted = different(function, arguments)
+        if counted is not None:
+            return count_different(self.aggregates, counted, Call(function, arguments))
         if is_scan(function, arguments):
             return self.scan(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
             return self.aggregates.call(function, arguments)
+        return self._of_values(function, arguments)
+
+    def _of_values(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         method = _METHODS.get(function)
         if method is not None:
             return method(self, arguments)
@@ -361,13 +368,17 @@ class ValueFormulas(Formulas):
         return self._operand(node) if known is None else known
 
     def value(self, node: Node) -> Operand:
-        return self.shown(self.operand(node))
+        """What an array of such values holds; only a window itself may hold something empty."""
+        while isinstance(node, Group):
+            node = node.inner
+        operand = self.operand(node)
+        return operand if isinstance(node, WindowOf) else self.shown(operand)
 
     def is_number(self, operand: Operand) -> str:
         return self._is_counted("SUM", replace(operand, is_reference=True))
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        return self.shown(super()._call(function, arguments))
+        return self.shown(self._of_values(function, arguments))
 
     def recalled(self, site: Site, leaves: Sequence[Operand]) -> str:
         self.whole.called += 1

@@ -31,13 +31,17 @@ class FormulasBase(ABC):
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self.lines = around.lines
-        self.aggregates = Aggregates(around, self.operand)
+        self.aggregates = Aggregates(around, self.operand, self.called_operand)
         #: How many parts were called so far.
         self.called = 0
 
     @abstractmethod
     def operand(self, node: Node) -> Operand:
         """The value of a part of a formula."""
+
+    @abstractmethod
+    def called_operand(self, site: Site) -> Operand:
+        """What a part gives that the loop calls out for."""
 
     def cell(self, address: Address) -> Operand:
         operand = self.around.cell(address)

@@ -211,6 +211,18 @@ class Path:
         assert isinstance(rule, Computed)
         return self.sites.add(self.place, Computed(node), reason, is_whole=node == rule.formula)
 
+    def called_otherwise(self, node: Node, reason: str) -> Site:
+        site = self.sites.otherwise(self.place, node)
+        if site is None:
+            refuse_if(self.place is None, reason)
+            assert self.place is not None
+            rule = self.whole.by_address[self.place].rule
+            assert isinstance(rule, Computed)
+            site = self.sites.add(
+                self.place, Computed(node), reason, is_whole=node == rule.formula, is_otherwise=True
+            )
+        return site
+
     def is_compiled(self, node: Node, operand: Operand) -> None:
         if self.place is not None:
             self.sites.compiled[self.place, node] = operand

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -108,8 +109,9 @@ class LargePath(Path):
 
     def _function(self, name: str, body: list[str]) -> None:
         head = f"{HEAD}, memo, sites, asked" if self.whole.called else HEAD
-        if any("scratch" in line for line in body):
-            head = f"{head}, scratch"
+        for array in ("plain", "scratch"):
+            if re.search(rf"\b{array}\b", "\n".join(body)):
+                head = f"{head}, {array}"
         self.functions.append("\n".join(["@apart", f"def {name}({head}):", *body, "", ""]))
         self.lines.add(f"{name}({head})")
 

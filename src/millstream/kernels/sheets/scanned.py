@@ -1,4 +1,4 @@
-"""Aggregates of formulas over all values of windows: `SUMPRODUCT((w=A2)*u)`, `MAX(ABS(w-AVERAGE(w)))`.
+"""Aggregates of formulas over all values of windows: `SUMPRODUCT((w=A2)*u)`, `MAX(ABS(w-B2))`.
 
 What is the same for all values is computed once; then the formula is computed for one value after
 the other, from the oldest on, and what it gives is added up, or gathered for functions that look at
@@ -66,9 +66,13 @@ def is_scan(function: str, arguments: tuple[Node, ...]) -> bool:
         return any(map(_is_of_values, arguments))
     if function in _FOLDED:
         return len(arguments) == 1 and _is_of_values(arguments[0])
-    return function in SAMPLES and bool(arguments) and (
-        _is_of_values(arguments[0])
-        or (isinstance(arguments[0], WindowOf) and function not in _KEPT)
+    return (
+        function in SAMPLES
+        and bool(arguments)
+        and (
+            _is_of_values(arguments[0])
+            or (isinstance(arguments[0], WindowOf) and function not in _KEPT)
+        )
     )
 
 
@@ -82,7 +86,9 @@ def _is_of_values(node: Node) -> bool:
 def _names_values(node: Node) -> bool:
     """Are there windows in it of which it takes value by value?"""
     if isinstance(node, Call):
-        return any(_names_values(a) for n, a in enumerate(node.arguments) if not aggregates(node, n))
+        return any(
+            _names_values(a) for n, a in enumerate(node.arguments) if not aggregates(node, n)
+        )
     return isinstance(node, WindowOf) or any(map(_names_values, children(node)))
 
 
@@ -90,7 +96,7 @@ class OfValues(Protocol):
     """A compiler of formulas where windows are one of their values."""
 
     def value(self, node: Node) -> Operand:
-        """What an array has there: nothing that is empty."""
+        """What an array has there."""
         ...
 
     def is_number(self, operand: Operand) -> str:
@@ -186,7 +192,9 @@ class Scans:
         """A function of all numbers, which are gathered for it."""
         name, count, defaults = SAMPLES[function]
         others = arguments[1:]
-        refuse_if(not count - len(defaults) <= len(others) <= count, f"{function} of so many values")
+        refuse_if(
+            not count - len(defaults) <= len(others) <= count, f"{function} of so many values"
+        )
         given = [self.compute(n) for n in others]
         refuse_if(any(o.kind is not Kind.NUMBER for o in given), "a text where a number is wanted")
         left_out = defaults[len(defaults) - (count - len(others)) :] if defaults else ()

@@ -3,8 +3,8 @@
     SELECT(f(a, b), c)  ->  f(SELECT(a, c), SELECT(b, c))
 
 A formula is up to date with all that it names: it ticks when one of these does. As long as none of
-them is there the formula is not, and SELECT does not tick. So a loop need not compute the formula to
-select it: it selects what a formula is made of, which is then computed of what the loop has sent.
+them is there the formula is not, and SELECT does not tick. So a loop need not compute the formula
+to select it: it selects what it is made of, and the rest is computed of what the loop has sent.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def select_parts(cells: Cells, address: Address, outside: Collection[Address]) -
     for one, cell in cells.items():
         if one == address:
             changed |= {c.address: c for c in parts.new}
-            cell = made
-        changed[one] = cell
+        changed[one] = made if one == address else cell
     return changed
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.sheets.blocks import WRITTEN, block_lines
+from millstream.kernels.sheets.distinct import COUNTS_OF_DIFFERENT
 from millstream.kernels.sheets.functions import HOMES
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
@@ -65,7 +66,7 @@ def written(whole: Compilation) -> Written:
             "from numba import float64, int64, types",
             "from millstream.compiled import apart, inlined",
             "from millstream.kernels.windows.spread import window_spread",
-            "from millstream.kernels.windows.pairs import window_pairs",
+            "from millstream.kernels.windows.pairs import point_of_line, window_pairs",
             f"from millstream.kernels.windows.criteria import {', '.join(_CRITERION_NAMES)}",
             f"from millstream.kernels.windows.peaks import {', '.join(_PEAK_NAMES)}",
             f"from millstream.kernels.windows.product import {', '.join(_PRODUCT_NAMES)}",
@@ -111,7 +112,7 @@ def _taken(whole: Compilation, given: dict[str, str]) -> list[str]:
 def _imports(used: set[str]) -> list[str]:
     homes = {home: used & names for home, names in HOMES.items()}
     rest = used.difference(*homes.values())
-    samples = {name for name, _, _ in SAMPLES.values()}
+    samples = {*COUNTS_OF_DIFFERENT, *(name for name, _, _ in SAMPLES.values())}
     homes["millstream.kernels.windows.samples"] = rest & samples
     homes["millstream.kernels.sheets.arithmetic"] = rest - samples
     return [f"from {h} import {', '.join(sorted(names))}" for h, names in homes.items() if names]
@@ -293,11 +294,13 @@ def _is_counted(name: str) -> bool:
 #: What functions of windows and texts take as arrays; all columns are in the frame.
 _ARRAYS = {
     "frame": "int64[::1]", "at": "int64[::1]", "folded": "READ_I", "lengths": "READ_I",
+    "plain": "READ_I",
     "K": "int64[:, ::1]", "KF": "float64[:, ::1]",
     "limbs": "int64[:, ::1]", "free": "int64[::1]", "counters": "int64[::1]",
     "pool": "int64[::1]", "numbers": "float64[::1]", "used": "int64[::1]", "sent": "int64[::1]",
     "T": "float64[::1]", "U": "int64[::1]", "B": "float64[::1]",
-    "scratch": "float64[::1]", "memo": "int64[::1]", "sites": "int64[:, ::1]", "asked": "int64[::1]",
+    "scratch": "float64[::1]",
+    "memo": "int64[::1]", "sites": "int64[:, ::1]", "asked": "int64[::1]",
 }  # fmt: skip
 
 

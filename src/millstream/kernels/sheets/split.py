@@ -372,7 +372,8 @@ class Parts:
         types = tuple(map(_widened, self.input_types, befores))
         after = tuple(c for a, c in self.cells.items() if a in self.after)
         reasons = tuple(
-            f"{address_text(a)} {self._when(a)}: {reason}" for a, reason in self.reasons.items()
+            f"{'a cell' if a[0] == HIDDEN_SHEET else address_text(a)} {self._when(a)}: {reason}"
+            for a, reason in self.reasons.items()
         )
         return Split(sheet, types, befores, after, reasons)
 

@@ -22,6 +22,7 @@ from millstream.kernels.sheets.columns import Known, Zeros, encoded
 from millstream.kernels.sheets.operands import EMPTY, Texts
 from millstream.kernels.sheets.tuples import used_codes
 from millstream.plan.batch import Array, Vector
+from millstream.values.excel.gather import looks_for_itself
 from millstream.values.excel.values import folded
 
 
@@ -33,7 +34,7 @@ class TextNumbers:
         self.texts = Texts(list(named), {text: n for n, text in enumerate(named)})
         self.pool = TextPool()
         self.known: dict[object, Known] = {}
-        self.needs_folded = self.needs_lengths = False
+        self.needs_folded = self.needs_lengths = self.needs_plain = False
         self._forget()
 
     def _forget(self) -> None:
@@ -43,6 +44,8 @@ class TextNumbers:
         self.folds = TextPool()
         self.folds.codes(pa.array([""]))
         self.lengths = np.zeros(0, np.int64)
+        #: Whether a text, as a criterion, looks for nothing but itself.
+        self.plain = np.zeros(0, np.int64)
         self.is_looked_up = np.zeros(0, np.bool_)
         self.known.clear()
         #: Those that were asked for one by one.
@@ -57,6 +60,7 @@ class TextNumbers:
         codes = self._find(pa.array(self.texts.texts, pa.string()))
         assert codes.tolist() == list(range(len(codes)))
         self.needs_folded, self.needs_lengths = "folded[" in source, "lengths[" in source
+        self.needs_plain = "plain[" in source
         self._look_up_all()
         return len(codes)
 
@@ -121,7 +125,7 @@ class TextNumbers:
 
     def room(self) -> int:
         """How many numbers more what loops look up has room for."""
-        if not (self.needs_folded or self.needs_lengths):
+        if not self._needs_any:
             return 1 << 30
         return len(self.is_looked_up) - self.pool.top
 
@@ -134,9 +138,14 @@ class TextNumbers:
     def _pad(self, size: int) -> None:
         self.is_looked_up = padded(self.is_looked_up, size)
         self.folded, self.lengths = padded(self.folded, size), padded(self.lengths, size)
+        self.plain = padded(self.plain, size)
+
+    @property
+    def _needs_any(self) -> bool:
+        return self.needs_folded or self.needs_lengths or self.needs_plain
 
     def _look_up(self, codes: Array, words: Any) -> None:
-        if not (self.needs_folded or self.needs_lengths):
+        if not self._needs_any:
             return
         if self.pool.top > len(self.is_looked_up):
             self._pad(2 * self.pool.top)
@@ -148,6 +157,8 @@ class TextNumbers:
             self.folded[codes] = self.folds.codes(folded_texts(words))
         if self.needs_lengths:
             self.lengths[codes] = pc.utf8_length(words).to_numpy(zero_copy_only=False)
+        if self.needs_plain:
+            self.plain[codes] = [looks_for_itself(word) for word in words.to_pylist()]
         self.is_looked_up[codes] = True
 
     def _look_up_all(self) -> None:

@@ -12,7 +12,9 @@ from millstream.compiled import apart
 from millstream.kernels.windows.ring import FIRST, SEEN, STATUSES, VALUES, place_of
 from millstream.plan.batch import Array
 
-SLOPE, INTERCEPT, CORRELATION, DETERMINATION, COVARIANCE, SAMPLE_COVARIANCE = range(6)
+SLOPE, INTERCEPT, CORRELATION, DETERMINATION, COVARIANCE, SAMPLE_COVARIANCE, STANDARD_ERROR = range(
+    7
+)
 _FIRST_ERROR, _DIV0, _NUM = 10, 11, 15
 
 
@@ -50,7 +52,11 @@ def window_pairs(
             count += 1
             a += numbers[at + VALUES + one]
             b += numbers[at + VALUES + other]
-    if count == 0 or (what == SAMPLE_COVARIANCE and count == 1):
+    if (
+        count == 0
+        or (what == SAMPLE_COVARIANCE and count == 1)
+        or (what == STANDARD_ERROR and count < 3)
+    ):
         return 0.0, _DIV0
     a, b = a / count, b / count
     if a - a != 0.0 or b - b != 0.0:
@@ -70,10 +76,25 @@ def window_pairs(
     spread = math.sqrt(of_one * of_other) if what in (CORRELATION, DETERMINATION) else of_other
     if spread == 0.0:
         return 0.0, _DIV0
+    if what == STANDARD_ERROR:
+        rest = of_one - products * products / spread
+        return _finite(math.sqrt(max(0.0, rest) / (count - 2)))
     ratio = products / spread
     if what == INTERCEPT:
         return _finite(a - ratio * b)
     return _finite(ratio * ratio if what == DETERMINATION else ratio)
+
+
+@apart
+def point_of_line(
+    start: Any, start_status: Any, steepness: Any, steepness_status: Any, x: Any, status: Any
+) -> Any:
+    """FORECAST: where a line is at a place."""
+    if status >= _FIRST_ERROR:
+        return 0.0, status
+    if start_status != 0 or steepness_status != 0:
+        return 0.0, max(start_status, steepness_status)
+    return _finite(start + steepness * x)
 
 
 @apart

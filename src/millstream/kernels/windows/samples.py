@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from millstream.compiled import apart, inlined, lent
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
@@ -19,6 +21,7 @@ _FIRST_ERROR = 10
 #: With fewer numbers they are sorted by putting one after the other to its place.
 _FEW = 24
 
+_last_same: Any = lent(rounding.last_same)
 _round_down: Any = lent(rounding.round_down)
 
 
@@ -209,6 +212,51 @@ def kurtosis(x: Array, count: Any, error: Any) -> Any:
     return _given(head * _powers(x, count, middle, deviation, 4.0) - rest, 0)
 
 
+# --- different values -------------------------------------------------------------------
+
+
+@apart
+def count_of_different(x: Array, count: Any) -> Any:
+    """How many numbers there are; at least one."""
+    _sort(x, count)
+    different = 1
+    for n in range(1, count):
+        different += x[n] != x[n - 1]
+    return float(different), 0
+
+
+@apart
+def _below(x: Array, first: Any, last: Any, value: Any) -> Any:
+    """How many of ordered numbers are less than a value."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@apart
+def shares_of_different(x: Array, count: Any, is_shown: Any) -> Any:
+    """The sum of one through how often each is there; there is room for as many once more.
+
+    Numbers that are shown with the same fifteen digits are the same, if they are shown.
+    """
+    for n in range(count):
+        x[count + n] = x[n]
+    _sort(x[count:], count)
+    total, last = 0.0, 2 * count
+    for n in range(count):
+        low, high = x[n], x[n]
+        if is_shown:
+            low, high = _last_same(low, -1.0), _last_same(high, 1.0)
+        above = _below(x, count, last, np.nextafter(high, np.inf))
+        total += 1.0 / (above - _below(x, count, last, low))
+    return total + 0.0, 0
+
+
 # --- order ------------------------------------------------------------------------------
 
 
@@ -232,7 +280,7 @@ def kth_largest(x: Array, count: Any, error: Any, k: Any, status: Any) -> Any:
 
 @inlined
 def _rounded_up(k: Any) -> Any:
-    return int(math.ceil(k))
+    return math.ceil(k)
 
 
 @apart
@@ -248,7 +296,7 @@ def median(x: Array, count: Any, error: Any) -> Any:
 
 @apart
 def _interpolated(x: Array, count: Any, place: Any) -> Any:
-    low = int(math.floor(place))
+    low = math.floor(place)
     if low + 1 >= count:
         return _given(x[count - 1], 0)
     return _given(x[low] + (place - low) * (x[low + 1] - x[low]), 0)
@@ -315,7 +363,7 @@ def percent_rank(
             high = min(high, x[n])
         else:
             is_there = True
-    if not is_there and (below == 0 or below == count):
+    if not is_there and below in (0, count):
         return 0.0, _NA
     if count == 1:
         return 1.0, 0

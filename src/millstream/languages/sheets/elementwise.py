@@ -21,7 +21,7 @@ from millstream.calculus.sheets import (
     Windows,
     tick_atoms,
 )
-from millstream.languages.sheets.filtered import filter_in, unfiltered, unmapped
+from millstream.languages.sheets.filtered import filter_in, unfiltered, unmapped, with_wildcards
 from millstream.values.excel.elementwise import aggregates, is_elementwise, takes_formulas
 from millstream.values.excel.syntax import (
     Call,
@@ -33,6 +33,7 @@ from millstream.values.excel.syntax import (
     children,
     rebuilt,
 )
+
 
 def windows_of_formulas(
     cells: Sequence[SheetCell], hidden: Callable[[Address], Address]
@@ -79,6 +80,10 @@ class _Lifting:
     def _replaced(self, node: Node, home: Address) -> Node:
         if isinstance(node, Call) and self._is_of_filtered(node):
             node = unfiltered(node)
+        if isinstance(node, Call):
+            aggregate = self._of_matching(node, home)
+            if aggregate is not None:
+                return aggregate
         if isinstance(node, Call) and takes_formulas(node):
             arguments = tuple(
                 self._argument(a, home) if aggregates(node, n) else self._replaced(a, home)
@@ -86,6 +91,17 @@ class _Lifting:
             )
             return Call(node.function, arguments)
         return rebuilt(node, lambda n: self._replaced(n, home))
+
+    def _of_matching(self, call: Call, home: Address) -> Node | None:
+        """An aggregate of what meets criteria with wildcards, as one of a window of formulas."""
+        aggregate = with_wildcards(call)
+        if aggregate is None:
+            return None
+        (formula,) = aggregate.arguments
+        windows = _windows_in(formula)
+        if not self._tick_together(windows):
+            return None
+        return Call(aggregate.function, (WindowOf(_as_cell(self._window(formula, windows, home))),))
 
     def _is_of_filtered(self, call: Call) -> bool:
         """Is it an aggregate of what a FILTER of windows leaves?"""

@@ -9,6 +9,7 @@ of a window is made a window by `elementwise`, and its aggregates are kept up to
 
 from __future__ import annotations
 
+from millstream.values.excel.gather import has_wildcards
 from millstream.values.excel.syntax import (
     Binary,
     Call,
@@ -28,6 +29,11 @@ _OF_NUMBERS = frozenset({
     "QUARTILE", "QUARTILE.INC", "SMALL", "STDEV", "STDEV.P", "STDEV.S", "STDEVP", "SUM", "VAR",
     "VAR.P", "VAR.S", "VARP",
 })  # fmt: skip
+#: What is made of what meets criteria.
+_AGGREGATES = {
+    "AVERAGEIF": "AVERAGE", "AVERAGEIFS": "AVERAGE", "COUNTIF": "SUM", "COUNTIFS": "SUM",
+    "MAXIFS": "MAX", "MINIFS": "MIN", "SUMIF": "SUM", "SUMIFS": "SUM",
+}  # fmt: skip
 _TRUTHS = frozenset({
     "EXACT", "ISBLANK", "ISERR", "ISERROR", "ISEVEN", "ISLOGICAL", "ISNA", "ISNONTEXT", "ISNUMBER",
     "ISODD", "ISTEXT", "NOT",
@@ -45,6 +51,38 @@ def filter_in(call: Call) -> tuple[Node, Node] | None:
         ):
             return values, condition
     return None
+
+
+def with_wildcards(call: Call) -> Call | None:
+    """An aggregate of what meets criteria with wildcards, as one of a formula over windows.
+
+        COUNTIF(w, "a*")     ->  SUM(COUNTIF(w, "a*")), of each value of the window
+        SUMIF(w, "a*", u)    ->  SUM(IF(COUNTIFS(w, "a*")=1, u, FALSE)), empty ones made FALSE
+
+    Which values match is found when they come. None if it is no such call.
+    """
+    function, arguments = call.function, call.arguments
+    summed, rest = arguments[0], arguments[1:]
+    if function in ("COUNTIF", "COUNTIFS"):
+        rest = arguments
+    elif function in ("SUMIF", "AVERAGEIF"):
+        summed, rest = (arguments[2] if len(arguments) > 2 else summed), arguments[:2]
+    windows, criteria = (summed, *rest[::2]), rest[1::2]
+    name = _AGGREGATES.get(function)
+    if name is None or len(rest) % 2 or not all(isinstance(w, WindowOf) for w in windows):
+        return None
+    if not all(isinstance(c, Literal) for c in criteria) or not any(map(_is_wild, criteria)):
+        return None
+    met = Call("COUNTIFS", rest)
+    if function in ("COUNTIF", "COUNTIFS"):
+        return Call(name, (met,))
+    there = Call("IF", (Call("ISBLANK", (summed,)), _NO, summed))
+    return Call(name, (Call("IF", (Binary("=", met, _ONE), there, _NO)),))
+
+
+def _is_wild(criterion: Node) -> bool:
+    value = criterion.value if isinstance(criterion, Literal) else None
+    return type(value) is str and has_wildcards(value)
 
 
 def unmapped(call: Call) -> Node:

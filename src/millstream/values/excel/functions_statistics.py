@@ -112,7 +112,7 @@ def trimmed_mean(operand: Operand, share: float) -> float:
 
 def squared_deviations(values: list[float]) -> float:
     middle = mean(values)
-    return _sum([(v - middle) ** 2 for v in values])
+    return _sum([(v - middle) * (v - middle) for v in values])
 
 
 def variance(values: list[float], *, is_sample: bool) -> float:
@@ -349,6 +349,11 @@ def correlation(first: Operand, second: Operand) -> float:
     return _products(xs, ys) / spread if spread else fail(DIV0)
 
 
+def determination(first: Operand, second: Operand) -> float:
+    correlated = correlation(first, second)
+    return correlated * correlated
+
+
 def covariance(first: Operand, second: Operand) -> float:
     xs, ys = pairs(first, second)
     return _products(xs, ys) / len(xs) if xs else fail(DIV0)
@@ -387,7 +392,8 @@ def standard_error(known_ys: Operand, known_xs: Operand) -> float:
     fail_if(len(xs) < 3, DIV0)
     spread = squared_deviations(xs)
     fail_if(spread == 0, DIV0)
-    rest = squared_deviations(ys) - _products(xs, ys) ** 2 / spread
+    products = _products(xs, ys)
+    rest = squared_deviations(ys) - products * products / spread
     return math.sqrt(max(0.0, rest) / (len(xs) - 2))
 
 
@@ -484,7 +490,7 @@ STATISTICS: Family = {
     "RANK": spec("n r n?", rank),
     "RANK.AVG": spec("n r n?", rank_average),
     "RANK.EQ": spec("n r n?", rank),
-    "RSQ": spec("a a", lambda first, second: correlation(first, second) ** 2),
+    "RSQ": spec("a a", determination),
     "SKEW": spec("r+", skewness),
     "SKEW.P": spec("r+", skewness_of_all),
     "SLOPE": spec("a a", slope),

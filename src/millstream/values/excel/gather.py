@@ -178,6 +178,12 @@ def _key_of(value: Scalar) -> object:
     return value if type(value) is bool else None
 
 
+def looks_for_itself(text: str) -> bool:
+    """Does a text, as a criterion, look for cells with this text and for nothing else?"""
+    is_written = text[:1] not in ("", "<", ">", "=") and not has_wildcards(text)
+    return is_written and type(typed(text)) is str
+
+
 def value_keys(value: Scalar) -> list[object]:
     """How a value in a cell can be asked for by a criterion of equality."""
     if type(value) is float:

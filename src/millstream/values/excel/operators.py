@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from millstream.values.excel.values import (
@@ -46,12 +47,24 @@ def power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
         raise Raised(DIV0)
     try:
-        value = base**exponent
+        value = _raised(base, exponent)
     except OverflowError:
         raise Raised(NUM) from None
     if isinstance(value, complex):
         return _odd_root(base, exponent)
     return finite(value)
+
+
+def _raised(base: float, exponent: float) -> float | complex:
+    """A square is a product, and the like: so compilers take it, and it is nearest the truth."""
+    if exponent == 2:
+        return base * base
+    if exponent == -1:
+        return 1 / base
+    if exponent == 0.5 and base >= 0:
+        return math.sqrt(base)
+    raised: float | complex = base**exponent
+    return raised
 
 
 def _odd_root(base: float, exponent: float) -> float:

@@ -1,0 +1,92 @@
+"""Formulas that look at all values of windows, in the loop: against the reference, row for row."""
+
+from __future__ import annotations
+
+import random
+
+from millstream.calculus.graph import Program
+from millstream.calculus.types import NUMBER, TEXT, Schema, Value
+from millstream.engine.reference.feed import Event
+from millstream.kernels.sheets.generated import cells_apart
+from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
+from millstream.languages.sheets.translate import translate_workbook
+from tests.languages.sheets.books import workbook
+from tests.languages.sheets.laws import agree
+
+WINDOWS = {"D1": "=WINDOWROWS(C1,7)", "E1": "=WINDOWROWS(B1,7)", "F1": "=WINDOWROWS(C1*2-3,7)"}
+SAMPLES = (
+    "SUMPRODUCT(--(ABS(D1-C1)>2))", "SUM(IF(D1>C1,D1-C1,0))", "MAX(ABS(D1-AVERAGE(D1)))",
+    "SUMPRODUCT((D1>C1)*F1,F1)", "COUNT(1/(D1-C1))", "AND(D1<C1+90)", "MIN(IF(E1=B1,D1))",
+    "LET(w,D1,m,AVERAGE(w),SUMPRODUCT((w-m)^2))",
+    "SKEW(D1)", "SKEW.P(D1)", "KURT(D1)", "AVEDEV(D1)",
+    "DEVSQ(D1-C1)", "GEOMEAN(D1)", "HARMEAN(D1)", "TRIMMEAN(D1,0.4)", "PERCENTRANK(D1,C1)",
+    "PERCENTRANK(D1,C1,1)", "MEDIAN(D1*C1)", "LARGE(ABS(D1-C1),2)", "SMALL(D1+C1,C1)",
+    "PERCENTILE.EXC(D1,0.3)", "QUARTILE.EXC(D1-C1,2)", "STDEV(D1/C1)", "VARP(D1-C1)",
+    "STEYX(D1,F1)", "FORECAST(C1,F1,D1)", "SUMPRODUCT((E1=B1)*(D1>1))", 'AVERAGE(IF(E1=B1,D1,""))',
+)  # fmt: skip
+CRITERIA = (
+    "COUNTIF(E1,B1)", "SUMIF(E1,B1,D1)", 'COUNTIFS(E1,B1,D1,">1")', 'COUNTIFS(E1,B1,D1,">"&C1)',
+    'AVERAGEIF(E1,"<>"&B1,D1)', 'MAXIFS(D1,E1,"="&B1)', 'COUNTIF(E1,"a*")',
+    'SUMIFS(D1,E1,"*b",D1,">1")', 'MINIFS(D1,E1,"?")', 'AVERAGEIF(E1,"a~*",D1)',
+    "ROWS(UNIQUE(E1))", "ROWS(UNIQUE(D1))", "COUNTA(UNIQUE(E1))", "SUMPRODUCT(1/COUNTIF(E1,E1))",
+    "SUMPRODUCT(1/COUNTIF(D1,D1))", 'IF(COUNTIF(E1,B1)>2,"often","seldom")',
+)  # fmt: skip
+TEXTS = ("a", "A", "ab", "b", "5", ">5", "a*", "", "TRUE", "<>", "=a", "a~*", None)
+NUMBERS: tuple[Value, ...] = (0.0, 1.0, 2.0, 2.5, 0.1 + 0.2, 0.3, -4.0, 17.0, None)
+
+
+def program(formulas: tuple[str, ...]) -> Program:
+    cells = {**WINDOWS, **{f"G{n}": f"={f}" for n, f in enumerate(formulas, 1)}}
+    bindings = Bindings(
+        (InputBinding("L", (Binding("k", "A1"), Binding("s", "B1"), Binding("x", "C1")), "k",
+                      columns=Schema.of(k=TEXT, s=TEXT, x=NUMBER)),),
+        (OutputBinding("Out", tuple(Binding(f"g{n}", f"G{n}")
+                                    for n in range(1, len(formulas) + 1))),),
+    )  # fmt: skip
+    return translate_workbook(workbook(dict(cells)), bindings)
+
+
+def told(given: Program) -> list[str]:
+    (operator,) = given.operators
+    types = given.queue_types()
+    return cells_apart(operator.function, tuple(types[q] for q in operator.inputs))  # type: ignore[arg-type]
+
+
+def rows(
+    first: int, count: int, texts: tuple[Value, ...], numbers: tuple[Value, ...]
+) -> list[Event]:
+    chance = random.Random(20)
+    return [
+        Event(first + n, (chance.choice("xy"), chance.choice(texts), chance.choice(numbers)))
+        for n in range(count)
+    ]
+
+
+def test_formulas_over_all_values_of_windows_are_compiled() -> None:
+    made = program(SAMPLES)
+    assert told(made) == []
+    positive = tuple(x for x in NUMBERS if x is not None and x > 0)  # type: ignore[operator]
+    agree(
+        made, {"L": [*rows(0, 40, TEXTS, NUMBERS), *rows(40, 60, ("a", "b"), positive)]}, [13, 50]
+    )
+
+
+def test_texts_as_criteria_are_compiled_but_for_those_that_say_more() -> None:
+    made = program(CRITERIA)
+    assert not [line for line in told(made) if "called" in line and " only " not in line]
+    agree(
+        made,
+        {"L": [*rows(0, 80, TEXTS, NUMBERS), *rows(80, 40, ("a", "A", "b"), (1.0, 2.0))]},
+        [13, 50],
+    )
+
+
+def test_texts_that_are_swept_are_looked_for_again() -> None:
+    """Numbers of texts are given anew: what is known of them as criteria goes with them."""
+    made = program(("COUNTIF(E1,B1)", "ROWS(UNIQUE(E1))"))
+    chance = random.Random(20)
+    events = [
+        Event(n, ("x", chance.choice([f"t{n}", f"t{max(0, n - 3)}", "A", "a", ">1"]), 1.0))
+        for n in range(9000)
+    ]
+    agree(made, {"L": events}, [3000, 6000])
