@@ -108,7 +108,7 @@ def test_all_faults_are_told_at_once_with_near_misses() -> None:
         (("Hour", "Hours | productID, productName"), "are levels of one dimension"),
         (("CWindow =", "IoA = 400\nCWindow ="), '"CWindow" is said twice'),
         (("CWindow", "DimensionSizes = 3, 4\nCWindow"), "here are 2 sizes for 3 dimensions"),
-        (("CWindow", "DimensionNames = a\nCWindow"), "here are 1 names for 3 dimensions"),
+        (("CWindow", "DimensionNames = a\nCWindow"), "here are 1 name for 3 dimensions"),
         (("CWindow", "Measures = min(customerID)\nCWindow"), "min cannot aggregate a text"),
         (("CWindow", "Measures = a: sum(amount), a: count()\nCWindow"), 'two columns "a"'),
         (("CWindow", "Output = lively\nCWindow"), 'unknown output "lively"'),
