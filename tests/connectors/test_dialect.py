@@ -53,6 +53,48 @@ def test_a_dialect_gives_the_rows_of_the_standard(tmp_path: Path, dialect: str, 
     assert rows_in(tmp_path / "x.csv", dialect) == [("A", MICROS, 1.5)]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "cell"),
+    [
+        ("decimal=,&thousands=.", '"-1.234.567,5"'),
+        ("thousands=,", '"-1,234,567.5"'),
+        ("thousands=space&decimal=,", '"-1 234\u00a0567,5"'),
+        ("thousands=.&decimal=,", '"-1234567,5"'),
+    ],
+)
+def test_thousands_may_be_marked(tmp_path: Path, dialect: str, cell: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"sym,ts,price\nA,1,{cell}\nB,2,7\n", encoding="utf-8")
+    assert rows_in(path, dialect) == [("A", 1, -1234567.5), ("B", 2, 7.0)]
+    program = path.with_name("s.cql")
+    program.write_text(f"CREATE STREAM s FROM 'x.csv?{dialect}' TIME ts;\nSELECT price FROM s;")
+    assert millstream.compile(program).run().rows()[0]["price"] == -1234567.5
+
+
+def test_what_is_not_said_of_numbers_is_asked_for() -> None:
+    text = 'sym,ts,price\nA,1,"1.234,5"\nB,2,"1,23,4"\n'
+    asked = "; say ?decimal=, or ?thousands=,"
+    assert [r.reason for r in read_text(text, "csv:-", TRADES)[1]] == [
+        f'price: expected a number, got "1.234,5"{asked}',
+        f'price: expected a number, got "1,23,4"{asked}',
+    ]
+    (wrong, other) = read_text(text, "csv:-?decimal=,", TRADES)[1]
+    assert wrong.reason.endswith(
+        'got "1.234,5"; say it if they are between thousands: ?thousands=.'
+    )
+    assert [r.reason for r in read_text(text, "csv:-?thousands=,", TRADES)[1]][1] == (
+        f'price: expected a number, got "1,23,4"{asked}'
+    )
+    assert other.reason.startswith("price: expected a number")
+
+
+def test_a_header_cut_at_the_wrong_places_is_told_once() -> None:
+    with pytest.raises(CheckError) as told:
+        read_text("sym;ts;price\nA;1;2\n", "csv:-", TRADES)
+    (fault,) = told.value.faults
+    assert "separated by ';'" in str(fault.hint)
+
+
 def test_a_quote_of_none_is_a_letter_like_any_other() -> None:
     rows, rejected = read_text('sym,ts,price\n5" nail,1,2\n', "csv:-?quote=none", TRADES)
     assert ([('5" nail', 1, 2.0)], []) == (rows, rejected)
@@ -125,6 +167,7 @@ def test_pieces_of_a_file_are_the_file(tmp_path: Path, dialect: str) -> None:
         ("x.csv?separator=;;", "expected one character as separator"),
         ("x.csv?separator=a", "no letter or digit"),
         ("x.csv?decimal=;", "a decimal sign is . or ,"),
+        ("x.csv?thousands=.", "cannot be decimal sign and thousands"),
         ("x.csv?encoding=klingon", 'unknown encoding "klingon"'),
         ("x.csv?encoding=base64", 'unknown encoding "base64"'),
         ("x.csv?skip=many", "expected a number of lines to skip"),

@@ -27,6 +27,7 @@ from millstream.errors import CheckError, RunError
 from tests.connectors.inputs import TRADES, everything, read_all, read_text
 
 X = Input("X", QueueType(Schema.of(x=TEXT)))
+OTHER = "; another encoding? Say which: ?encoding=cp1252"
 
 
 def rejected(text: str | bytes, input_: Input = TRADES) -> list[tuple[int, str]]:
@@ -180,8 +181,8 @@ def test_bytes_that_are_not_utf8_cost_one_row() -> None:
     rows, wrong = read_text(text, "-", TRADES)
     assert [("B", 2, 2.0)] == rows
     assert [
-        (2, "not UTF-8 at byte 2", "A\\xff,1,1"),
-        (4, "not UTF-8 at byte 1", "\\xc3,3,3"),
+        (2, f"not UTF-8 at byte 2{OTHER}", "A\\xff,1,1"),
+        (4, f"not UTF-8 at byte 1{OTHER}", "\\xc3,3,3"),
     ] == [(r.position, r.reason, r.text) for r in wrong]
 
 

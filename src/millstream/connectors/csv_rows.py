@@ -21,6 +21,10 @@ from millstream.connectors.dialect import STANDARD, Dialect
 from millstream.connectors.layout import InputColumns, check_values
 from millstream.connectors.values import Unfit, from_text, quoted
 
+#: Numbers that somebody may have written as such, where a dialect is not told or not all of it.
+_DOTTED = re.compile(r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]*)?")
+_WITH_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9.,]*")
+
 #: A longer row is rejected while it is being read, so that memory stays bounded.
 LONGEST_ROW = 1 << 20
 
@@ -145,7 +149,11 @@ def values_of_row(layout: InputColumns, columns: tuple[int, ...], width: int, ra
     """The values of a row; `columns` says where in the file each field stands."""
     if row.fault:
         raise Unfit(row.fault)
-    check_encoding(raw, dialect)
+    try:
+        check_encoding(raw, dialect)
+    except Unfit as unfit:
+        more = "; another encoding? Say which: ?encoding=cp1252" if dialect.is_utf8 else ""
+        raise Unfit(f"{unfit}{more}") from None
     if len(row.cells) != width:
         raise Unfit(f"expected {width} cells, got {len(row.cells)}")
     values: list[Value] = []
@@ -161,10 +169,18 @@ def values_of_row(layout: InputColumns, columns: tuple[int, ...], width: int, ra
 
 def _value(kind: Kind, cell: bytes, layout: InputColumns, dialect: Dialect) -> Value:
     text = dialect.decoded(cell)
+    if kind in (Kind.NUMBER, Kind.INTEGER):
+        text = dialect.ungrouped(text)
     if kind is Kind.NUMBER and dialect.decimal != ".":
         if "." in text:
-            raise Unfit(f"expected a number with a decimal comma, got {quoted(text)}")
+            more = "; say it if they are between thousands: ?thousands=."
+            raise Unfit(
+                f"expected a number with a decimal comma, got {quoted(text)}"
+                f"{more if _DOTTED.fullmatch(text) else ''}"
+            )
         text = text.replace(",", ".")
+    elif kind is Kind.NUMBER and _WITH_COMMA.fullmatch(text):
+        raise Unfit(f"expected a number, got {quoted(text)}; say ?decimal=, or ?thousands=,")
     return from_text(kind, text, layout.times)
 
 

@@ -27,6 +27,9 @@ _CHARACTERS = {
 #: No byte is this one: a quote that never comes.
 _NO_BYTE = 256
 _PIECE_BYTES = 1 << 18
+_GROUPED = r"\s*[+-]?[0-9]{{1,3}}(?:{0}[0-9]{{3}})+(?:{1}[0-9]*)?\s*"
+#: Blanks that do not break lines, which are written where a blank is meant.
+_BLANKS = str.maketrans("\u00a0\u202f", "  ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
     skip: int = 0
+    #: What may stand between groups of three digits.
+    thousands: str = ""
 
     @property
     def separator_byte(self) -> int:
@@ -64,6 +69,14 @@ class Dialect:
     def decoded(self, raw: bytes) -> str:
         """The text of bytes as the scanners see them."""
         return raw.decode() if self.is_utf8 else raw.decode(self.encoding)
+
+    def ungrouped(self, text: str) -> str:
+        """A number without what stands between its groups of digits; any other text as it is."""
+        if not self.thousands:
+            return text
+        plain = text.translate(_BLANKS) if self.thousands == " " else text
+        groups = re.compile(_GROUPED.format(re.escape(self.thousands), re.escape(self.decimal)))
+        return plain.replace(self.thousands, "") if groups.fullmatch(plain) else text
 
 
 STANDARD = Dialect()
@@ -100,7 +113,10 @@ def dialect_of(given: Mapping[str, object], place: str) -> Dialect:
     skip = str(given.get("skip", 0))
     if not re.fullmatch(r"[0-9]{1,9}", skip):
         raise UsageError(f'expected a number of lines to skip, got "{skip}"', place=place)
-    return Dialect(separator, quote, decimal, encoding, int(skip))
+    thousands = _character("thousands", given.get("thousands", ""), place, can_be_none=True)
+    if thousands == decimal:
+        raise UsageError(f"{decimal!r} cannot be decimal sign and thousands", place=place)
+    return Dialect(separator, quote, decimal, encoding, int(skip), thousands)
 
 
 def _character(what: str, given: object, place: str, *, can_be_none: bool = False) -> str:

@@ -149,7 +149,7 @@ def _of_csv(path: Path, name: str, location: Location) -> Told:
             count += 1
             for column, cell in zip(cells, row, strict=True):
                 if cell is not None:
-                    column.append(cell)
+                    column.append(location.dialect.ungrouped(cell))
     decimal = location.dialect.decimal
     return {n: _of_texts(c, decimal) for n, c in zip(names, cells, strict=True) if n}, count
 

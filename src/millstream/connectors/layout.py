@@ -148,7 +148,8 @@ def layout_in(
         if counts.get(name, 0) > 1
     ]
     if faults:
-        raise CheckError(faults)
+        # All of them have one cause, if the header was cut at the wrong places.
+        raise CheckError(faults if _other_separator(present) is None else faults[:1])
     return layout
 
 
@@ -169,6 +170,11 @@ def refuse_weights(
         )
 
 
+def _other_separator(present: Sequence[str]) -> str | None:
+    """What seems to stand between the columns of a header that is read as one."""
+    return next((c for c in (";", "\t", "|") if len(present) == 1 and c in present[0]), None)
+
+
 def missing(
     input_: Input,
     name: str,
@@ -177,7 +183,7 @@ def missing(
     locate: Callable[[str | None], Span | None] = lambda _: None,
 ) -> Fault:
     there = f"{source} has: {listing(present)}."
-    other = next((c for c in (";", "\t", "|") if len(present) == 1 and c in present[0]), None)
+    other = _other_separator(present)
     if other is not None:
         sign = "tab" if other == "\t" else other
         there += f" Are its columns separated by {other!r}? Say so: {source}?separator={sign}"
