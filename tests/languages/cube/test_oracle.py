@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -95,6 +96,37 @@ def test_every_vertex_is_what_a_group_by_gives_at_every_step(
         for step in range(events[-1].time // grain.length + 1):
             instant = step * grain.length
             assert asked(connection, vertex, cube, instant) == present(rows[f"q{number}"], instant)
+
+
+def test_months_and_years_are_those_of_duckdb_at_every_step() -> None:
+    """Years within a window of 14 months: the oldest loses its months one by one."""
+    rng = random.Random(3)
+    times = sorted(rng.randrange(-(10**14), 10**14) for _ in range(120))
+    events = [
+        Event(t, (rng.choice(["p", "q", None]), "k", rng.choice([1, None]), 0.5,
+                  rng.choice([None, *range(-9, 9)])))
+        for t in times
+    ]  # fmt: skip
+    month, year = Grain(months=1), Grain(months=12)
+    grains = {"month": month, "quarter": Grain(months=3), "year": year}
+    attributes = {"month": ("part", "shop"), "quarter": ("shop",), "year": ()}
+    outputs = tuple(Vertex(attributes[name], grain) for name, grain in grains.items())
+    every = (Vertex(("part", "shop"), month), Vertex(("shop",), year))
+    cube = Cubify(DIMENSIONS, MEASURES, month, 14, every, outputs)
+    rows, _ = on_local(program_of(cube), {"sales": events}, [31, 80])
+    connection = table_of(events)
+    for index in range(month.index(times[0]), month.index(times[-1]) + 1):
+        first, last = month.start(index - 14), month.start(index)
+        for number, (name, vertex) in enumerate(zip(grains, outputs, strict=True)):
+            part = f"epoch_us(date_trunc('{name}', make_timestamp(t)))"
+            by = ", ".join((*vertex.attributes, part))
+            query = f"""
+                SELECT {by}, sum(pieces)::BIGINT, min(pieces), max(pieces), avg(pieces), count(*),
+                    count(DISTINCT pieces)
+                FROM sales WHERE t >= {first} AND t < {last} GROUP BY {by}
+            """
+            wanted = Counter(connection.execute(query).fetchall())
+            assert wanted == present(rows[f"q{number}"], last)
 
 
 @pytest.mark.parametrize("name", CALENDAR)

@@ -132,6 +132,8 @@ def test_a_name_that_is_not_set_is_told(tmp_path: Path) -> None:
         ('readFromWrapper("LINEORDER") -> window[rows 3] -> cubify(config.conf);',
          "a cube is made of a stream, but this is a relation"),
         ('readFromWrapper("LINEORDER") -> cubify(none.conf);', 'cannot read "none.conf"'),
+        ('readFromWrapper("LINEORDER") -> cubify();', "cubify needs a configuration"),
+        ('readFromWrapper("LINEORDER") -> cubify("");', "cubify needs a configuration"),
         ('readFromWrapper("LINEORDER") -> cubify(config.conf);', 'unknown attribute "CName"'),
         ('readFromWrapper("PART") -> filter true; read("PART");', "as a stream and as a relation"),
         ("", "this file has no pipe"),

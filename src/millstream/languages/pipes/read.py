@@ -276,13 +276,13 @@ class PipeReader:
     def cubify(self, cursor: Cursor, piped: Piped, start: Span) -> Piped:
         """`cubify(config.conf)`."""
         cursor.require("(")
-        first = cursor.span()
+        first = span = cursor.span()
         while not cursor.is_done and cursor.text() != ")":
             cursor.next()
-        span = cursor.since(first)
+            span = cursor.since(first)
         cursor.require(")")
         file = span.text.strip("\"'")
-        if not file or file == ")":
+        if file in ("", ")"):
             cursor.fail("cubify needs a configuration", span, "write cubify(config.conf)")
         if not piped.is_stream:
             hint = "write -> istream -> cubify(...), of what comes"
