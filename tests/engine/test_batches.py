@@ -70,7 +70,7 @@ def test_generated_queries_in_batches_give_what_the_reference_gives(
 
 
 @settings(
-    max_examples=4, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=3, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data(), st.integers(0, 1000))

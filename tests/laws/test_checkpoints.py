@@ -89,7 +89,7 @@ def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
 ) -> None:
     seeds = itertools.count()
 
-    @seeded(0, 12, phases=[Phase.generate])
+    @seeded(0, 6, phases=[Phase.generate])
     @given(cases())
     def law(case: Case) -> None:
         program, events, _ = case

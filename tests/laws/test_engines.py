@@ -16,7 +16,7 @@ from millstream.engine.reference.feed import Event
 from tests.generate import Case, cases
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, in_turn, seeded
 
 
 def agree(program: Program, events: dict[str, list[Event]], cuts: list[int]) -> None:
@@ -40,7 +40,7 @@ def agree_on(number: int, count: int) -> None:
     law()
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", in_turn(range(2)))
 def test_the_local_engine_gives_what_the_reference_gives(
     number: int, compiled_loops: Witness
 ) -> None:

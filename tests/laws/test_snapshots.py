@@ -21,7 +21,7 @@ from millstream.source import Source
 from tests.generate import Case, cases
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, in_turn, seeded
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def agree_on(number: int, count: int) -> None:
     law()
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", in_turn(range(2)))
 def test_state_that_was_written_down_gives_the_same_rows(
     number: int, compiled_loops: Witness
 ) -> None:

@@ -15,6 +15,7 @@ from millstream.calculus.sheets import Sheet, Windows
 from millstream.errors import ProgramError
 from millstream.values.excel.values import ErrorValue
 from tests.languages.sheets.books import save, value
+from tests.seeds import in_turn
 
 ROWS = [
     ("EU", 1.0, 2.0), ("US", 2.0, 3.0), ("eu", 4.0, 5.0), ("EU", None, 7.0), ("US", 8.0, 11.0),
@@ -89,12 +90,19 @@ MADE_OF_WINDOWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", ["reference", pytest.param("local", marks=pytest.mark.slow)])
-def test_what_functions_make_of_a_window_is_what_they_make_of_cells(
-    tmp_path: Path, engine: str
-) -> None:
-    found = values(tmp_path, [named(f, ZONES, XS, YS) for f in MADE_OF_WINDOWS], engine)
-    for formula, given in zip(MADE_OF_WINDOWS, found, strict=True):
+def test_what_functions_make_of_a_window_is_what_they_make_of_cells(tmp_path: Path) -> None:
+    compare_with_cells(tmp_path, MADE_OF_WINDOWS, "reference")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", in_turn(range(3)))
+def test_loops_make_of_a_window_what_functions_make_of_cells(tmp_path: Path, number: int) -> None:
+    compare_with_cells(tmp_path, MADE_OF_WINDOWS[number::3], "local")
+
+
+def compare_with_cells(folder: Path, formulas: list[str], engine: str) -> None:
+    found = values(folder, [named(f, ZONES, XS, YS) for f in formulas], engine)
+    for formula, given in zip(formulas, found, strict=True):
         for last, one in enumerate(given, 1):
             rows = ROWS[max(0, last - 3) : last]
             cells = {

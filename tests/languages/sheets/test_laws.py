@@ -18,8 +18,10 @@ from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, Events, agree
 from tests.laws.runs import on_reference
+from tests.seeds import in_turn
 
 ROOT = Path(__file__).parents[3]
+WAYS: list[list[str]] = [[], ["large"], ["alone"], ["outside"], ["walked"]]
 
 
 def by_python(count: int, number: int, *more: str) -> None:
@@ -32,7 +34,7 @@ def by_python(count: int, number: int, *more: str) -> None:
     assert "rounds of compiled loops" in done.stdout
 
 
-@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["outside"], ["walked"]])
+@pytest.mark.parametrize("more", in_turn(WAYS, 2))
 def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
     by_python(30, 1, *more)
 
@@ -47,7 +49,7 @@ def test_compiled_functions_of_numbers_give_what_evaluated_ones_give() -> None:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("number", range(2, 8))
-@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["outside"], ["walked"]])
+@pytest.mark.parametrize("more", WAYS)
 def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
     number: int, more: list[str]
 ) -> None:

@@ -54,7 +54,7 @@ def test_generated_programs_give_what_their_text_says(program: tuple[str, list[f
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_the_local_engine_gives_the_same(program: tuple[str, list[float]]) -> None:
     text, items = program
@@ -100,7 +100,7 @@ def test_messages_come_at_the_same_firings_whoever_fires_when(
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(messaging_programs(), st.lists(st.integers(0, 30), max_size=4))
 def test_messages_come_at_the_same_firings_however_a_run_is_cut_and_stopped(
     program: tuple[str, list[float]], cuts: list[int]

@@ -71,7 +71,7 @@ def test_constants_of_a_long_text_do_not_take_each_other_s_places() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", in_turn(PROGRAMS, 3), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", in_turn(PROGRAMS, 6), ids=lambda path: path.stem)
 def test_the_local_engine_prints_what_the_reference_does(path: Path) -> None:
     program = compiled(path)
     assert printed(program) == printed(program, is_local=True)
