@@ -1,16 +1,18 @@
-"""Classes that a user brings for Spark, from a command or a project."""
+"""Classes that a user brings for Spark, from a command or a project, and how sessions start."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import millstream
 from millstream.cli.main import main
 from millstream.engine.spark import run as spark_run
+from millstream.engine.spark import session
 from millstream.engine.spark.session import brought_by_user
-from millstream.errors import CheckError, UsageError
+from millstream.errors import CheckError, Stopped, UsageError
 
 PROGRAM = "output out; input trades(n integer); (out) <- Filter[n >= 0](trades);"
 
@@ -65,3 +67,21 @@ def test_what_a_project_says_of_spark_is_checked(tmp_path: Path) -> None:
                           ('[spark]\njar = ["a.jar"]\n', 'unknown.*"jar"')):  # fmt: skip
         with pytest.raises(CheckError, match=message):
             millstream.compile(project(tmp_path, text))
+
+
+def test_a_session_starts_also_before_its_checkpoint_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts beside what plans batches, which makes the folder when it comes to it."""
+    was_there: list[bool] = []
+
+    def settings(_: object, checkpoint: Path, *__: object, **___: object) -> NoReturn:
+        was_there.append(checkpoint.is_dir())
+        raise Stopped("far enough")
+
+    monkeypatch.setattr(session, "find_java", object)
+    monkeypatch.setattr(session, "java_environment", lambda _: {})
+    monkeypatch.setattr(session, "_settings", settings)
+    with pytest.raises(Stopped):
+        session.start_session("local[1]", tmp_path / "new" / "state", 1)
+    assert [True] == was_there

@@ -105,6 +105,7 @@ def start_session(
     os.environ.update({"SPARK_LOCAL_IP": _LOOPBACK, **os.environ, **java_environment(java)})
     _silence_py4j()
     log = log or checkpoint / LOG
+    checkpoint.mkdir(parents=True, exist_ok=True)  # whoever plans batches may not be there yet
     settings = {**_settings(java, checkpoint, partitions, log, ui=ui), **(brought or {})}
     try:
         _launch(java, {"spark.master": master, **settings}, log)
