@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from smile_floor import trade_floor
+from smile_floor import lasting_floor, trade_floor
 from smile_served import Served, seconds_to_start, seconds_to_subscriber, write_log
 
 RATE, SECONDS = 1_000, 10
@@ -52,5 +52,6 @@ def recovery(scale: float) -> list[dict[str, Any]]:
 
 
 BENCHMARKS = {
-    "smile_trade_floor": trade_floor, "smile_latency": latency, "smile_recovery": recovery,
+    "smile_trade_floor": trade_floor, "smile_lasting": lasting_floor, "smile_latency": latency,
+    "smile_recovery": recovery,
 }  # fmt: skip

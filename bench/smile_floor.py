@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -54,6 +56,41 @@ def events(count: int, buckets: int = ISSUES * PRICES) -> Any:
     return np.array(rows, np.int64)
 
 
+def lasting_events(count: int, open_bids: int, buckets: int = ISSUES * PRICES) -> Any:
+    """As many events, of which never more than so many bids are open: some pair is then matched."""
+    chance = random.Random(7)
+    rows: list[tuple[int, ...]] = []
+    waiting: list[tuple[int, int, int, int]] = []
+    tick = 0
+    while len(rows) < count:
+        bucket, bid = chance.randrange(buckets), chance.randint(100, 1000)
+        rows += [(_BUY, tick + 1, bucket, bid, 0, 0), (_SELL, tick + 2, bucket, bid, 0, 0)]
+        waiting.append((bucket, bid, tick + 1, tick + 2))
+        tick += 2
+        if 2 * len(waiting) > open_bids:
+            at = chance.randrange(len(waiting))
+            waiting[at], waiting[-1] = waiting[-1], waiting[at]
+            tick += 1
+            rows.append((_MATCH, tick, *waiting.pop()))
+    return np.array(rows, np.int64)
+
+
+class Counted:
+    """A writer that only counts."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def write(self, batch: Batch) -> None:
+        self.rows += len(batch)
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+
 class Kept:
     """A writer that keeps what it is given; what that comes to is asked for afterwards."""
 
@@ -79,15 +116,16 @@ class Kept:
         return {row: weight for row, weight in made.items() if weight}
 
 
-def by_smile(given: Any) -> Callable[[], dict[str, Kept]]:
+def by_smile(given: Any, kept: Callable[[], Any] = Kept) -> Callable[[], dict[str, Any]]:
     program = optimise(load(Source("floor.smile", TRADE_FLOOR.read_text())).program)
     names = ("BuyBids", "SellBids", "Matches")
-    return run_on_floor(program, given, names, bid="#bid", traded="#traded")
+    return run_on_floor(program, given, names, bid="#bid", traded="#traded", kept=kept)
 
 
 def run_on_floor(
-    program: Program, given: Any, names: tuple[str, str, str], *, bid: str, traded: str
-) -> Callable[[], dict[str, Kept]]:
+    program: Program, given: Any, names: tuple[str, str, str], *, bid: str, traded: str,
+    kept: Callable[[], Any] = Kept,
+) -> Callable[[], dict[str, Any]]:  # fmt: skip
     """A run of a program that reads buys, sells and matches, whatever it calls them."""
     buckets = int(given[:, 2].max()) + 1
     issues = pa.array([f"I{n:02}" for n in range(-(-buckets // PRICES))])
@@ -106,9 +144,9 @@ def run_on_floor(
     found = (bids(_BUY, "buyid"), bids(_SELL, "sellid"), (matches, rows[:, 1].copy()))
     data = dict(zip(names, found, strict=True))
 
-    def once() -> dict[str, Kept]:
+    def once() -> dict[str, Any]:
         readers = {one.name: Chunks(batches_of(one, *data[one.name])) for one in program.inputs}
-        writers = {name: Kept() for name in program.outputs}
+        writers = {name: kept() for name in program.outputs}
         run(Job(program, readers, dict(writers)))
         return writers
 
@@ -210,6 +248,30 @@ def trade_floor(scale: float) -> list[dict[str, Any]]:
     hand = min(_taken(lambda: by_hand(given, room)) for _ in range(REPEATS))
     return [{"events": count, "changes": len(told), "ours events/s": int(count / ours),
              "numba events/s": int(count / hand), "of numba": round(hand / ours, 3)}]  # fmt: skip
+
+
+def lasting_floor(scale: float) -> list[dict[str, Any]]:
+    """Trade-Floor for longer and longer with 20,000 open bids; changes are counted, not kept.
+
+    Megabytes are those that the run has added to what the process had, events in memory included.
+    """
+    made = []
+    for count in (60_000, 500_000, 2_000_000):
+        given = lasting_events(int(count * scale), 20_000)
+        once = by_smile(given, Counted)
+        before = _megabytes()
+        told = once()["Matchable"].rows
+        added = _megabytes() - before
+        taken = min(_taken(once) for _ in range(REPEATS))
+        made.append({"events": len(given), "changes": told, "events/s": int(len(given) / taken),
+                     "MB": added})  # fmt: skip
+    return made
+
+
+def _megabytes() -> int:
+    """What the process has in memory now."""
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize() >> 20
 
 
 def _taken(action: Callable[[], Any]) -> float:
