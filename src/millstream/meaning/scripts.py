@@ -89,6 +89,10 @@ class _Left(Exception):
         self.value = value
 
 
+class _Endless(Exception):
+    """Calls are nested too deeply, or there are too many."""
+
+
 class Machine:
     """Mutable: runs a script on one record after the other."""
 
@@ -99,7 +103,8 @@ class Machine:
         self.emits: list[Emitted] = []
         self.row: Mapping[str, Any] = {}
         self.lengths: dict[int, int] = {}
-        self.rounds = self.calls = 0
+        self.operations: dict[int, Callable[..., Any]] = {}
+        self.rounds = self.calls = self.calls_left = 0
         self.passed_over: list[str] = []
         for statement in script.statics:
             assert isinstance(statement, Declare)
@@ -107,7 +112,8 @@ class Machine:
             self.do(statement, Frame(level=-1))
 
     def begin(self) -> None:
-        self.emits, self.rounds, self.calls, self.passed_over = [], MOST_ROUNDS, 0, []
+        self.emits, self.passed_over = [], []
+        self.rounds, self.calls_left, self.calls = MOST_ROUNDS, MOST_ROUNDS, 0
 
     def run(self, record: bytes, row: Mapping[str, Any], seed: int) -> list[Emitted]:
         """What one record emits, or `Rejected`."""
@@ -155,6 +161,8 @@ class Machine:
     def do(self, statement: Statement, frame: Frame) -> None:
         try:
             self.done(statement, frame)
+        except _Endless:
+            raise Rejected(place_of(statement), ENDLESS_CALLS) from None
         except Undefined as undefined:
             if not self.script.passes_over:
                 raise Rejected(place_of(statement), undefined.reason) from None
@@ -391,9 +399,11 @@ class Machine:
         return evaluate(self, node, frame)
 
     def operate(self, node: Operate, frame: Frame) -> Any:
-        arguments = [self.value(a, frame) for a in node.arguments]
-        types = tuple(a.type for a in node.arguments)
-        return operators.operation(node.operator, types)(*arguments)
+        operation = self.operations.get(id(node))
+        if operation is None:
+            types = tuple(a.type for a in node.arguments)
+            operation = self.operations[id(node)] = operators.operation(node.operator, types)
+        return operation(*[self.value(a, frame) for a in node.arguments])
 
     def logic(self, node: Logic, frame: Frame) -> Any:
         left = self.value(node.left, frame)
@@ -488,10 +498,10 @@ class Closure:
 
     def __call__(self, *arguments: Any) -> Any:
         machine, function = self.machine, self.function
+        if machine.calls >= MOST_CALLS or machine.calls_left <= 0:
+            raise _Endless
         machine.calls += 1
-        if machine.calls > MOST_CALLS:
-            machine.calls -= 1
-            raise Undefined(ENDLESS_CALLS)
+        machine.calls_left -= 1
         pairs = zip(function.parameters, arguments, strict=True)
         frame = Frame({p.number: a for p, a in pairs}, self.frame, function.level)
         returned: Any = None

@@ -19,6 +19,13 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
         """,
         ['13{ "ac", "b" }'],
     ),
+    "calls that are nested deeply": (
+        """
+        sum: function(n: int): int { if (n == 0) return 0; return n + sum(n - 1); };
+        emit stdout <- string(sum(1500));
+        """,
+        ["1125750"],
+    ),
     "a rest in the middle and at the end": (
         """
         middle: string; last: string;
@@ -130,3 +137,39 @@ def test_names_of_a_file_that_is_not_there_are_no_faults_of_their_own(tmp_path: 
         'there is no file "nowhere.szl"',
         "`+` takes two values of one type, got int and float",
     ] == messages
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_calls_without_end_are_rejected_where_they_are_made(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that are not nested deeply, and those whose result may have no value."""
+    for module in ("meaning.scripts", "kernels.scripts.runtime"):
+        monkeypatch.setattr(f"millstream.{module}.MOST_ROUNDS", 3000)
+    text = """
+    fib: function(n: int): int { if (n < 2) return n; return fib(n - 1) + fib(n - 2); };
+    down: function(n: int): int { return down(n + 1); };
+    if (string(input) == "0" && def(down(0))) emit stdout <- "no";
+    if (string(input) == "1") emit stdout <- string(fib(40));
+    emit stdout <- "out";
+    """
+    finished = run_text(tmp_path, text, ["0", "1", "2"], engine=engine)
+    told = [r.replace(f"{tmp_path}/", "") for r in finished.report.first_rejections]
+    assert [
+        "program.szl:3:35: these calls do not come to an end",
+        "program.szl:2:55: these calls do not come to an end",
+    ] == told
+    assert "out\n" == printed(finished)
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_emit_with_a_format_says_why_it_has_no_value(tmp_path: Path, engine: str) -> None:
+    text = """
+    none: function(n: int): int { x: int; return x; };
+    twice: table collection of v: int format("%d %d", v, v);
+    if (string(input) == "a") emit stdout <- string(none(1));
+    if (string(input) == "b") emit twice <- none(1) / 0;
+    """
+    finished = run_text(tmp_path, text, ["a", "b", "c"], engine=engine)
+    told = [r.replace(f"{tmp_path}/", "") for r in finished.report.first_rejections]
+    assert ['program.szl:4:31: "x" has no value', 'program.szl:5:31: "x" has no value'] == told

@@ -7,7 +7,6 @@ is noted, to be run again from the beginning by the meaning of the script.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -84,8 +83,7 @@ class Part:
         careful: list[int] = []
         with deep_calls():
             for arguments in zip(rows, *given, strict=True):
-                running.rounds = itertools.repeat(None, _MOST_ROUNDS)
-                running.left = _MOST_ROUNDS
+                running.begin(_MOST_ROUNDS)
                 try:
                     made.append(run(*arguments))
                 except (Rejected, *UNDEFINED):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +19,6 @@ from millstream.kernels.scripts.sending import Lists, can_send_by_table
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Batch, batch_of
 from millstream.values.records.running import (
-    MOST_ROUNDS,
     Emitted,
     Rejected,
     deep_calls,
@@ -126,7 +124,7 @@ class RunScriptKernel(Termless):
         run = running.function
         refused: list[int] = []
         for number, (record, row) in enumerate(self._records(batch)):
-            running.rounds = itertools.repeat(None, MOST_ROUNDS)
+            running.begin()
             try:
                 run(number, record, row)
             except Rejected as rejected:

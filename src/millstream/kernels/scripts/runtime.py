@@ -253,6 +253,7 @@ class Running:
         self.variables = variables
         self.emits: list[Emitted] = []
         self.depth = 0
+        self.calls_left = 0
         self.rounds: Iterable[None] = ()
         #: Rounds that loops over ranges may still take.
         self.left = MOST_ROUNDS
@@ -266,16 +267,17 @@ class Running:
         self.begin()
         self.function = plain_module(text, FILE, names).run
 
-    def begin(self) -> None:
-        self.emits.clear()
+    def begin(self, most: int | None = None) -> None:
+        """A record is begun: it may go round, and call, so often."""
+        rounds = MOST_ROUNDS if most is None else most
         self.depth = 0
-        self.rounds = itertools.repeat(None, MOST_ROUNDS)
+        self.calls_left = self.left = rounds
+        self.rounds = itertools.repeat(None, rounds)
 
     def run(self, record: bytes, row: Any) -> list[Emitted]:
         """What a record emits, or `Rejected`. The list is used again for the next one."""
         self.emits.clear()
-        self.depth = 0
-        self.rounds = itertools.repeat(None, MOST_ROUNDS)
+        self.begin()
         try:
             self.function(record, row)
         except UNDEFINED as error:
@@ -299,10 +301,11 @@ class Running:
             yield number
 
     def enter(self) -> None:
+        if self.depth >= MOST_CALLS or self.calls_left <= 0:
+            calling = sys._getframe(2)
+            raise Rejected(self.places.get(calling.f_lineno, ""), ENDLESS_CALLS)
         self.depth += 1
-        if self.depth > MOST_CALLS:
-            self.depth -= 1
-            raise Undefined(ENDLESS_CALLS)
+        self.calls_left -= 1
 
     def leave(self) -> None:
         self.depth -= 1

@@ -9,6 +9,7 @@ from millstream.calculus.scripts import (
     UNDEFINED_COUNT,
     UNDEFINED_REASONS,
     Apply,
+    Assign,
     Block,
     Const,
     Declare,
@@ -18,6 +19,7 @@ from millstream.calculus.scripts import (
     If,
     Intrinsic,
     Operate,
+    Place,
     Script,
     Statement,
     Table,
@@ -52,6 +54,11 @@ class Written:
     #: What is sent instead of the value, and the file it goes to if emits name one each.
     value: Expression | None = None
     file: Expression | None = None
+
+    def names(self, var: Var) -> int:
+        """How often a variable stands in what is written."""
+        nodes = nodes_in(tuple(t for t in (self.value, self.file) if t is not None))
+        return sum(isinstance(node, Get) and node.var == var for node in nodes)
 
     def of(self, template: Expression | None, given: tuple[Expression, ...]) -> Expression | None:
         """What is written for one emit."""
@@ -367,7 +374,11 @@ class TableReader(CallReader):
             return [Emit(number, keys, value, weight, span)]
         parts = (*keys, value, *(() if weight is None else (weight,)))
         first: list[Statement] = []
-        given = tuple(self.once(part, first) for part in parts)
+        replaced = written.variables[len(keys)] if written.value is not None else None
+        given = tuple(
+            part if written.names(var) + (var != replaced) == 1 else self.once(part, first, span)
+            for var, part in zip(written.variables, parts, strict=True)
+        )
         kept = given[: len(keys)], given[len(keys)], None if weight is None else given[-1]
         keys, value, weight = kept
         file = written.of(written.file, given)
@@ -375,12 +386,13 @@ class TableReader(CallReader):
         named = keys if file is None else (*keys, file)
         return [*first, Emit(number, named, value if text is None else text, weight, span)]
 
-    def once(self, part: Expression, first: list[Statement]) -> Expression:
+    def once(self, part: Expression, first: list[Statement], span: Span) -> Expression:
         """What calls functions is worked out once, for these may emit something themselves."""
         if not any(isinstance(node, Apply) for node in nodes_in(part)):
             return part
         var = self.new_var("", part.type)
-        first.append(Declare(var, part, part.span))
+        first.append(Declare(var, None, span))
+        first.append(Assign(Place(var, (), part.type, span), part, span))
         return Get(var, part.span)
 
 

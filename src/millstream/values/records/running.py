@@ -26,9 +26,10 @@ from millstream.values.records.types import (
 )
 from millstream.values.undefined import Undefined
 
-#: A record may go round in loops so often, and calls may be nested so deeply.
-MOST_ROUNDS = 5_000_000
-MOST_CALLS = 500
+#: A record may go round in loops, and call functions, so often; calls may be nested so deeply,
+#: which takes a third of the stack that a thread has.
+MOST_ROUNDS = 1_000_000
+MOST_CALLS = 2_000
 NO_RETURN = "the function ended without a return"
 ENDLESS_LOOP = "this loop does not come to an end"
 ENDLESS_CALLS = "these calls do not come to an end"
