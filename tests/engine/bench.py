@@ -132,7 +132,7 @@ class Bench:
         turn = Turn(version, tuple(self.known), version % self.snapshot_every == 0)
         rows: list[Wire] = []
         for task in self.planner.tasks(seq):
-            sent = ShareTask(self.spec, self.files, task).run()
+            sent = ShareTask(self.spec, self.files, task, {}).run()
             rows += wired(sent, self.layout.driver, self.description.partitions)
         for stage in range(len(self.layout.stages)):
             rows = [

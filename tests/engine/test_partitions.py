@@ -36,7 +36,7 @@ class InTasks(local.LocalBatches):
         turn, partitions = self.batches.turn(), self.batches.description.partitions
         rows: list[Wire] = []
         for task in tasks:
-            sent = ShareTask(spec, self.files, task).run()
+            sent = ShareTask(spec, self.files, task, self.memory.readings).run()
             rows += wired(sent, self.layout.driver, partitions)
         for stage in range(self.layout.driver):
             rows = [

@@ -128,7 +128,7 @@ def test_tasks_send_rows_without_a_key_to_different_places(tmp_path: Path) -> No
     for number, (first, last) in enumerate([(0, 300_000), (300_000, 600_000)]):
         share = [(0, number, [["0.parquet", first, last, first + 1, last + 1, 1_000, first]])]
         task = ReadingTask(0, number, 2, share, None, {"in0": None}, {"in0": False}, {})
-        sent = ShareTask(spec, LocalFiles(tmp_path / f"files{number}"), task).run()
+        sent = ShareTask(spec, LocalFiles(tmp_path / f"files{number}"), task, {}).run()
         parcels = parcels_in(sent[0][1]["segments"][0]["parcels"])
         assert 300_000 == sum(parcel.rows for parcel in parcels)
         places.append({parcel.bucket % 2 for parcel in parcels})

@@ -30,8 +30,10 @@ from millstream.engine.layout import (
     Choice,
     Description,
     Layout,
+    Target,
     layout_as,
     layout_for,
+    with_ahead,
 )
 from millstream.engine.manifest import (
     Manifest,
@@ -50,9 +52,11 @@ from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
 from millstream.engine.storage.codec import DamagedState
 from millstream.engine.storage.files import FULL
-from millstream.errors import RunError
+from millstream.errors import PlanError, RunError
 from millstream.plan.figures import StepFigures, inputs_of_steps, together
 
+#: Where the rows of an input go that are made into others where they are read.
+NOWHERE = Target(-1, None)
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
 #: How often inputs that are followed are looked at while they have nothing new.
@@ -75,6 +79,11 @@ class Batches:
         self.layout: Layout = (
             layout_as(job.program, Choice.read(made["layout"])) if made else self._new_layout()
         )
+        if self.layout.ahead and _has_native(job):
+            raise PlanError(
+                f'the checkpoint "{folder}" was begun with inputs that are no inputs of Spark\'s own',
+                hint=REBUILD,
+            )
         self.description = Description(
             job.program, str(folder), made["buckets"] if made else self._new_buckets(),
             settings.partitions, uuid.uuid4().hex, self.layout.choice,
@@ -97,7 +106,8 @@ class Batches:
     def _new_layout(self) -> Layout:
         job = self.job
         sizes = measured(job.program.inputs, job.locations, is_following=job.is_following)
-        return layout_for(job.program, sizes, is_together=self.settings.is_together)
+        layout = layout_for(job.program, sizes, is_together=self.settings.is_together)
+        return layout if _has_native(job) else with_ahead(layout)
 
     def _new_buckets(self) -> int:
         """As many as asked for; copies are kept once by each worker."""
@@ -158,7 +168,7 @@ class Batches:
         inputs = self.job.program.inputs
         locations = self.inputs.locations(can_read_natives=self.settings.can_read_natives)
         for number, (one, location) in enumerate(zip(inputs, locations, strict=True)):
-            target = self.layout.targets[one.name]
+            target = self.layout.targets.get(one.name, NOWHERE)
             queue = self.layout.number(one.name)
             specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
@@ -260,3 +270,8 @@ class Batches:
         )
         self._ended = now
         self.progress(self.report)
+
+
+def _has_native(job: Job) -> bool:
+    """Whether Spark reads an input: its rows do not pass our tasks that read."""
+    return any(one.native is not None for one in job.locations.values())

@@ -7,12 +7,13 @@ travels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.calculus.graph import Program
 from millstream.calculus.tables import Tally
 from millstream.kernels.build import why_not
+from millstream.plan.ahead import Ahead, run_ahead
 from millstream.plan.cube_parts import cubes_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.net_blocks import nets_in_blocks
@@ -31,13 +32,17 @@ class Choice:
     is_together: bool = False
     #: The inputs that every bucket has all of.
     copied: frozenset[str] = frozenset()
+    #: Whether tasks that read run what needs no other rows.
+    runs_ahead: bool = False
 
     def written(self) -> dict[str, Any]:
-        return {"together": self.is_together, "copied": sorted(self.copied)}
+        written = {"together": self.is_together, "copied": sorted(self.copied)}
+        return {**written, "ahead": True} if self.runs_ahead else written
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> Choice:
-        return Choice(record["together"], frozenset(record["copied"]))
+        copied = frozenset(record["copied"])
+        return Choice(record["together"], copied, record.get("ahead", False))
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Layout:
     choice: Choice = Choice()
     #: The queues that every bucket has all of: the first one speaks for all.
     everywhere: frozenset[str] = frozenset()
+    #: What is done where inputs are read.
+    ahead: tuple[Ahead, ...] = ()
 
     @property
     def is_together(self) -> bool:
@@ -135,6 +142,14 @@ def layout_for(
     return _laid_out(best, Choice(copied=best.copied))
 
 
+def with_ahead(layout: Layout) -> Layout:
+    """The layout in which tasks that read run what needs no other rows, if there is such."""
+    if layout.is_together:
+        return layout
+    made = layout_as(layout.plan.program, replace(layout.choice, runs_ahead=True))
+    return made if made.ahead else layout
+
+
 def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | None:
     """The layout on several buckets, if one of them then has less to do than one place has."""
     plan = make_plan(in_parts(program), why_not, ranks_all=True)
@@ -158,6 +173,7 @@ def layout_as(program: Program, choice: Choice) -> Layout:
 
 
 def _laid_out(chain: Spread, choice: Choice) -> Layout:
+    chain, ahead = run_ahead(chain) if choice.runs_ahead else (chain, ())
     plan, stages = chain.plan, chain.stages
     straight = tuple(q for q in plan.program.outputs if q in plan.program.input_names)
     if straight:
@@ -173,7 +189,7 @@ def _laid_out(chain: Spread, choice: Choice) -> Layout:
             # Equal rows must meet, so that a deletion finds what it deletes.
             targets[one.name] = Target(targets[one.name].stage, one.type.schema.names)
     queues = tuple(sorted(plan.program.queue_types()))
-    return Layout(plan, stages, queues, targets, choice, chain.everywhere)
+    return Layout(plan, stages, queues, targets, choice, chain.everywhere, ahead)
 
 
 def _with_straight(

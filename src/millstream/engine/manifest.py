@@ -10,11 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream.calculus.graph import Program
+from millstream.engine.ahead import joined, released
+from millstream.engine.ahead import joined, released
 from millstream.engine.clock import Known
 from millstream.engine.job import InputCounts
 from millstream.engine.messages import Message
 from millstream.engine.storage.files import Files
 from millstream.engine.storage.records import read_record, write_record
+from millstream.values.rejection import add_fault
+from millstream.values.rejection import add_fault
 
 FOLDER = "batches"
 
@@ -81,13 +85,21 @@ def manifest_of(
             faults[what] = faults.get(what, 0) + count
         results += message["results"]
     stages = [m for m in messages if "mark" in m]
+    mark = later(before["mark"], stages[-1]["mark"])
+    read_faults = dict(before.get("read_faults", {}))
+    for message in messages:
+        for what, count in message.get("read_faults", {}).items():
+            add_fault(read_faults, what, count)
+    for what, count in read_faults.items():
+        faults[what] = faults.get(what, 0) + count
     known = stages[-1]["known"]
     snapshots = [m["snapshot"] for m in stages if m["snapshot"] is not None]
     deltas = sum(m["delta"] for m in stages)
     sources = max([before["sources"], *(m["seq"] + 1 for m in messages if "seq" in m)])
     return {
         "version": before["version"] + 1, "batch": batch, "sources": sources,
-        "mark": later(before["mark"], stages[-1]["mark"]),
+        "mark": mark, "ahead": _released_ahead(before, messages, mark, counts),
+        "read_faults": read_faults,
         "log": {name: {"largest": k[0]} for name, k in zip(before["log"], known, strict=True)},
         "silent": [k[1] for k in known],
         "counts": counts, "written": dict(written), "faults": faults,
@@ -121,6 +133,25 @@ def _count(
         counts[name]["rejected"] += count
     for row in message.get("rejected", ()):
         rejected.setdefault(row[0], []).append(row)
+
+
+def _released_ahead(
+    before: Manifest,
+    messages: Sequence[Message],
+    mark: int | None,
+    counts: dict[str, dict[str, int]],
+) -> dict[str, Any]:
+    """The numbers of rows that wait, of those that were made into others where they were read."""
+    waiting: dict[str, list[Any]] = {n: [runs] for n, runs in before.get("ahead", {}).items()}
+    for message in messages:
+        for name, runs in message.get("ahead", {}).items():
+            waiting.setdefault(name, []).append(runs)
+    still: dict[str, Any] = {}
+    for name, runs in waiting.items():
+        count, still[name] = released(joined(runs), mark)
+        counts[name]["waiting"] -= count
+        counts[name]["processed"] += count
+    return still
 
 
 def later(one: int | None, other: int | None) -> int | None:

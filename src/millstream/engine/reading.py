@@ -5,7 +5,7 @@ With them goes how far time is known, to every stage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -14,8 +14,9 @@ import numpy as np
 
 from millstream.connectors.chunks import Chunk
 from millstream.connectors.pieces import Piece, open_piece
+from millstream.engine.ahead import Reading, told_of
 from millstream.engine.buckets import parts
-from millstream.engine.messages import Sent
+from millstream.engine.messages import Message, Sent
 from millstream.engine.parcels import LATE, Parcel, packed
 from millstream.engine.planning import ReadingTask, file_of
 from millstream.engine.spec import InputSpec, SourceSpec
@@ -30,9 +31,17 @@ class SegmentWriter:
     """Mutable: takes the rows of a segment of an input in and sends them on."""
 
     def __init__(
-        self, spec: SourceSpec, one: InputSpec, number: int, largest: int | None, floor: int | None
+        self,
+        spec: SourceSpec,
+        one: InputSpec,
+        number: int,
+        largest: int | None,
+        floor: int | None,
+        reading: Reading | None = None,
     ) -> None:
         self.spec = spec
+        #: What is done with the rows here, if something is.
+        self.reading = reading
         self.one = one
         self.number = number
         self.largest = largest
@@ -76,6 +85,9 @@ class SegmentWriter:
         self.counts["accepted"] += len(accepted)
         if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
             self.ticks.append(distinct_times(accepted.time))
+        if self.reading is not None and len(accepted):
+            self.reading.take(accepted)
+            return
         for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
             self.accepted.append((bucket, self.one.queue, part))
 
@@ -107,10 +119,15 @@ def sent(
     segments: Sequence[SegmentWriter],
     silent: dict[int, bool],
     name: str,
+    readings: Sequence[Reading] = (),
+    turn: int = 0,
     **more: Any,
 ) -> list[Sent]:
     """What a reading task says: to every stage how far time is, and its rows to their stage."""
     origin = [0, name]
+    made = (one for reading in readings for one in reading.sendable(spec.buckets, turn))
+    parcels = packed(files, f"exchange/{name}", made)
+    stages = {n: stage for reading in readings for n, stage in reading.stages.items()}
     late: list[tuple[int, int, Batch]] = []
     messages: list[Sent] = []
     records: list[dict[str, Any]] = []
@@ -122,13 +139,17 @@ def sent(
             t if s.one.target == stage else {**t, "parcels": []}
             for s, t in zip(segments, records, strict=True)
         ]
-        messages.append((stage, {"from": origin, "segments": mine, "silent": silent}))
+        message: Message = {"from": origin, "segments": mine, "silent": silent}
+        if readings:
+            message["parcels"] = [p.written() for p in parcels if stages[p.queue] == stage]
+        messages.append((stage, message))
     done = {
         "from": origin,
         "results": [p.written() for p in packed(files, f"outputs/{name}", late)],
         "inputs": [
             {"input": s.one.name, "rejected_rows": s.rejected, **s.counts} for s in segments
         ],
+        **told_of(readings),
         **more,
     }
     return [*messages, (spec.stages, done)]
@@ -137,17 +158,29 @@ def sent(
 class ShareTask:
     """Mutable: reads a share of a batch."""
 
-    def __init__(self, spec: SourceSpec, files: Files, task: ReadingTask) -> None:
+    def __init__(
+        self,
+        spec: SourceSpec,
+        files: Files,
+        task: ReadingTask,
+        readings: Mapping[str, Reading],
+    ) -> None:
         self.spec = spec
+        self.readings = readings
         self.files = files
         self.task = task
 
     def run(self) -> list[Sent]:
+        for reading in self.readings.values():
+            reading.begin()
         segments = [self._segment(*part) for part in self.task.share]
         segments += [self._refused(one) for one in self.spec.inputs if self._refusals(one)]
         silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
         name = f"{self.task.seq:09}.in-{self.task.number}"
-        return sent(self.spec, self.files, segments, silent, name, seq=self.task.seq)
+        readings = list(self.readings.values())
+        turn = self.task.seq + self.task.number
+        return sent(self.spec, self.files, segments, silent, name, readings, turn,
+                    seq=self.task.seq)  # fmt: skip
 
     def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
         one = self.spec.inputs[number]
@@ -164,7 +197,8 @@ class ShareTask:
 
     def _writer(self, one: InputSpec, segment: int) -> SegmentWriter:
         largest = self.task.largest.get(one.name)
-        return SegmentWriter(self.spec, one, segment, largest, self.task.floor)
+        reading = self.readings.get(one.name)
+        return SegmentWriter(self.spec, one, segment, largest, self.task.floor, reading)
 
     def _read(self, writer: SegmentWriter, path: str, piece: Piece, position: int) -> None:
         one = writer.one

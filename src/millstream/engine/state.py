@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from millstream.calculus.types import QueueType
+from millstream.engine.ahead import Reading, readings_of
 from millstream.engine.layout import Description, Layout
 from millstream.engine.order import in_order
 from millstream.engine.storage.files import Files
@@ -108,6 +110,11 @@ class Memory:
     #: What runs the steps of a stage.
     make: Callable[[Plan, tuple[Step, ...]], Any] = StepRunner
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
+
+    @cached_property
+    def readings(self) -> dict[str, Reading]:
+        """What runs where inputs are read."""
+        return readings_of(self.layout)
 
     def new_bucket(self, stage: int, number: int) -> Bucket:
         entering = [q for q, _ in self.layout.stages[stage].keys]

@@ -23,6 +23,8 @@ from millstream.plan.steps import Plan, Step
 if TYPE_CHECKING:
     from millstream.engine.layout import Layout
 
+#: Instead of buckets: steps that run in the tasks that read.
+WHERE_READ = "where rows are read"
 #: What a row takes in a file, about.
 _ROW_BYTES = 32
 
@@ -81,10 +83,10 @@ def _laid(layout: Layout, several: int | str) -> tuple[_Laid, ...]:
 
 
 def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
-    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for
+    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for, with_ahead
     from millstream.plan.spreading import LONGEST_CHAIN
 
-    layout = layout_for(program, sizes)
+    layout = with_ahead(layout_for(program, sizes))
     remarks = []
     if layout.is_together:
         remarks.append("run in one place: cut by keys, and with small inputs copied, it would be")
@@ -97,7 +99,16 @@ def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
             + ", ".join(sorted(layout.plan.placed))
         )
     several = "one for each worker" if layout.choice.copied else DEFAULT_BUCKETS
-    return _Shown(layout.plan, _laid(layout, several), tuple(remarks))
+    ahead = tuple(_Laid(0, Stage((), one.steps), WHERE_READ) for one in layout.ahead)
+    return _Shown(layout.plan, (*ahead, *_laid(layout, several)), tuple(remarks))
+
+
+def _place(laid: _Laid) -> str:
+    if laid.buckets is None:
+        return ""
+    if laid.buckets == WHERE_READ:
+        return WHERE_READ
+    return f"stage {laid.number}, {_buckets(laid.buckets)}"
 
 
 def _buckets(count: int | str) -> str:
@@ -149,6 +160,8 @@ def _text(shown: _Shown) -> str:
 def _heading(laid: _Laid) -> list[str]:
     if laid.buckets is None:
         return ["in one process, all rows in one place"]
+    if laid.buckets == WHERE_READ:
+        return [f"{WHERE_READ}, before they travel"]
     moved = [f"exchange: {queue}, {_moved_by(key)}" for queue, key in laid.exchanges]
     return [*moved, f"stage {laid.number}, on {_buckets(laid.buckets)}"]
 
@@ -170,7 +183,7 @@ def _boxes(shown: _Shown) -> list[Box]:
     made = {q: _step_name(step) for step in shown.plan.steps for q in step.outputs}
     types = program.queue_types()
     for laid in shown.stages:
-        group = "" if laid.buckets is None else f"stage {laid.number}, {_buckets(laid.buckets)}"
+        group = _place(laid)
         for queue, key in laid.exchanges:
             name = f"exchange {queue}"
             boxes.append(Box(name, "exchange", f"{queue}, {_moved_by(key)}", (home[queue],)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import MutableMapping
 
 _START = "\0rejected\0"
 #: So many different rejected records are kept with their texts, and so much of a text;
@@ -27,11 +28,21 @@ def rejected_in(fault: str) -> tuple[str, str, str] | None:
 def count_rejected(faults: Counter[str], input_: str, reason: str, record: bytes) -> None:
     """One rejected record more; what is kept of them stays small."""
     text = record.decode("utf-8", "replace")[:LONGEST_TEXT]
-    for fault, most in (
-        (rejection(input_, reason, text), MOST_TEXTS),
-        (rejection(input_, reason), MOST_TEXTS + MOST_REASONS),
-        (rejection(input_, _OTHER_REASONS), len(faults) + 1),
-    ):
-        if fault in faults or len(faults) < most:
-            faults[fault] += 1
+    add_fault(faults, rejection(input_, reason, text), 1)
+
+
+def add_fault(faults: MutableMapping[str, int], fault: str, count: int) -> None:
+    """A fault that has come up so often; of rejected records what is kept stays small."""
+    parts = rejected_in(fault)
+    ways = [(fault, len(faults) + 1)]
+    if parts is not None:
+        input_, reason, _ = parts
+        ways = [
+            (fault, MOST_TEXTS),
+            (rejection(input_, reason), MOST_TEXTS + MOST_REASONS),
+            (rejection(input_, _OTHER_REASONS), len(faults) + 1),
+        ]
+    for one, most in ways:
+        if one in faults or len(faults) < most:
+            faults[one] = faults.get(one, 0) + count
             return

@@ -84,7 +84,7 @@ class LocalBatches:
         #: The messages for each stage, and in the last place those for us.
         inboxes: list[list[Message]] = [[] for _ in range(self.layout.driver + 1)]
         for task in tasks:
-            for target, message in ShareTask(spec, self.files, task).run():
+            for target, message in ShareTask(spec, self.files, task, self.memory.readings).run():
                 inboxes[target].append(message)
         for stage in range(self.layout.driver):
             for target, message in StageTask(self.memory, stage, turn, 0).run(inboxes[stage]):

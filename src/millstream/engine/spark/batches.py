@@ -122,7 +122,8 @@ def _reading(shared: Any) -> Callable[[Iterable[ReadingTask]], Iterator[Placed]]
         description, spec = shared.value
         files = files_of(description)
         for task in tasks:
-            sent = ShareTask(spec, files, task).run()
+            readings = memory_for(description).readings
+            sent = ShareTask(spec, files, task, readings).run()
             yield from _placed(wired(sent, spec.stages, spec.partitions))
 
     return read

@@ -91,5 +91,5 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         assert isinstance(partition, Task)
         spec = spec_from_json(partition.spec)
-        sent = ShareTask(spec, LocalFiles(spec.checkpoint), partition.task).run()
+        sent = ShareTask(spec, LocalFiles(spec.checkpoint), partition.task, {}).run()
         yield record_batch(wired(sent, spec.stages, spec.partitions))
