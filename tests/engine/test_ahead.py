@@ -46,7 +46,9 @@ def ran(folder: Path, engine: str, *, checkpoint: Path | None = None) -> tuple[A
     compiled = millstream.compile(folder / "words.szl")
     outputs = {q: folder / f"{q}.csv" for q in compiled.program.outputs}
     given = {"input": f"{folder}/in*.txt"}
-    options: dict[str, Any] = {} if checkpoint is None else {"checkpoint": checkpoint, "batch_bytes": 300}
+    options: dict[str, Any] = (
+        {} if checkpoint is None else {"checkpoint": checkpoint, "batch_bytes": 300}
+    )
     report = compiled.run(given, outputs, engine=engine, **options).report
     told = {name: asdict(counts) for name, counts in report.inputs.items()}
     return {q: table(p) for q, p in outputs.items()}, told, dict(report.by_program)

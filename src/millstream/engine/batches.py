@@ -81,7 +81,7 @@ class Batches:
         )
         if self.layout.ahead and _has_native(job):
             raise PlanError(
-                f'the checkpoint "{folder}" was begun with inputs that are no inputs of Spark\'s own',
+                f'the checkpoint "{folder}" was begun with inputs that Spark does not read',
                 hint=REBUILD,
             )
         self.description = Description(

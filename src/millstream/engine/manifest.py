@@ -11,13 +11,11 @@ from typing import Any
 
 from millstream.calculus.graph import Program
 from millstream.engine.ahead import joined, released
-from millstream.engine.ahead import joined, released
 from millstream.engine.clock import Known
 from millstream.engine.job import InputCounts
 from millstream.engine.messages import Message
 from millstream.engine.storage.files import Files
 from millstream.engine.storage.records import read_record, write_record
-from millstream.values.rejection import add_fault
 from millstream.values.rejection import add_fault
 
 FOLDER = "batches"

@@ -52,7 +52,7 @@ def _ahead_of(one: Input, stage: Stage, chain: Spread) -> Ahead | None:
 
 
 def _following(name: str, stage: Stage, plan: Plan) -> Iterator[Step]:
-    """The steps that do with the rows of an input, and what they are made to, what needs nothing."""
+    """The steps that do with the rows of an input, and with what comes of them, alone."""
     there = {name}
     for step in stage.steps:
         if there.issuperset(step.inputs) and len(step.inputs) == 1 and _needs_nothing(step, plan):

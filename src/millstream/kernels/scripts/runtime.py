@@ -302,7 +302,7 @@ class Running:
 
     def enter(self) -> None:
         if self.depth >= MOST_CALLS or self.calls_left <= 0:
-            calling = sys._getframe(2)
+            calling = sys._getframe(2)  # noqa: SLF001 - the line of the script that calls
             raise Rejected(self.places.get(calling.f_lineno, ""), ENDLESS_CALLS)
         self.depth += 1
         self.calls_left -= 1
