@@ -47,7 +47,7 @@ def literal_time(text: str) -> int | str:
     try:
         time: int = found.bind(Settings())(text)
     except Undefined as undefined:
-        return f"this is no time: {undefined.reason}"
+        return undefined.reason
     return time
 
 

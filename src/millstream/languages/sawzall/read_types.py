@@ -77,14 +77,16 @@ class TypeReader(Reader[Token]):
     def expect(self, text: str, where: str) -> Token:
         if self.at(text):
             return self.advance()
+        hint = "`==` compares" if text == ")" and self.at("=") else None
+        if self.at("?"):
+            hint = "a choice between two values is ?{ if (c) result a; result b; }"
         if text == ";":
             last = self.previous.span
             place = Span(last.source, last.end, last.end + 1)
-            self.note(f"expected `;` {where}, got {self.token}", place)
+            self.note(f"expected `;` {where}, got {self.token}", place, hint)
             if "\n" in last.source.text[last.end : self.token.span.start]:
                 return self.previous  # what comes on the next line stands for itself
             raise Stop
-        hint = "`==` compares" if text == ")" and self.at("=") else None
         self.fail(f"expected `{text}` {where}, got {self.token}", hint=hint)
 
     def expect_name(self, what: str) -> Token:
