@@ -40,7 +40,7 @@ def test_what_there_is_can_be_asked_while_rows_come(tmp_path: Path) -> None:
         assert [{"s": 8}] == live.stop().state("totals")
         assert not live.is_running
     assert "<td>8</td>" in live._repr_html_()
-    assert "stopped, 5 rows read (1 wait for time to pass)" in live._repr_html_()
+    assert "stopped, 5 rows read (1 waits for time to pass)" in live._repr_html_()
 
 
 def test_a_run_that_fails_says_so_when_it_is_asked(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ class Live:
         seconds = time.monotonic() - self._started
         waiting = sum(counts.waiting for counts in self._report.inputs.values())
         line = f"{self._going()}, {read:,} rows read"
-        line += f" ({waiting:,} wait for time to pass)" if waiting else ""
+        line += f" ({waiting:,} wait{'s' * (waiting == 1)} for time to pass)" if waiting else ""
         line += f", {seconds:.0f} s" if self.is_running else ""
         return f"{self._seen()._repr_html_()}<p>{html.escape(line)}</p>"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import itertools
 import subprocess
 import sys
@@ -14,10 +13,11 @@ from typing import Any
 import pytest
 
 from millstream.calculus.types import INTEGER, TEXT, TIME, QueueType, Schema
+from millstream.cli.main import main
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, files_now, parse_location
 from millstream.connectors.write import open_rejected_writer
-from millstream.errors import MillstreamError, RunError, SetupError, UsageError
+from millstream.errors import MillstreamError, RunError, UsageError
 from millstream.plan.batch import Batch, batch_of, empty_batch
 from tests.connectors.database import server
 from tests.connectors.inputs import EVERYTHING
@@ -124,15 +124,32 @@ def test_a_database_is_no_input_and_takes_no_rejected_rows() -> None:
         open_rejected_writer(location)
 
 
-def test_without_psycopg_it_is_told_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "s.cql", "--in", "s={}"],
+        ["run", "s.cql", "--out", "query1={}"],
+        ["run", "s.cql", "--out", "query1={}&state"],
+        ["read", "{}"],
+    ],
+)
+def test_without_psycopg_it_is_told_how_to_install_it(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.cql").write_text("CREATE RELATION s (x INTEGER); SELECT COUNT(*) AS n FROM s;")
+    Path("s.csv").write_text("_time,x\n1,1\n")
+    loaded = [m for m in sys.modules if m.startswith("millstream.") and "postgres" in m]
+    for module in loaded:
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "millstream.connectors.postgres")
-    with pytest.raises(SetupError) as caught:
-        importlib.import_module("millstream.connectors.postgres")
-    assert (
-        "PostgreSQL needs the package psycopg, which is not installed\n"
-        "    pip install 'millstream[postgres]'"
-    ) == str(caught.value)
+    place = "postgresql://me:secret@127.0.0.1:1/db?table=t"
+    engine = ["--engine", "local"] * (arguments[0] == "run")
+    assert main([*(a.format(place) for a in arguments), *engine]) == 2
+    assert "pip install 'millstream[postgres]'" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ REQUIREMENTS = (
 )
 
 
+#: What only Spark needs.
+_OF_SPARK = frozenset(("pyspark", "pandas", "protobuf", "Java"))
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing that was looked at; `fix` is the command that mends a fault."""
@@ -58,6 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         print("\n".join(_table(checks)))
+        missing = {check.name for check in checks if not check.ok}
+        if missing & _OF_SPARK:
+            print(
+                "What is missing is for Spark: pip install 'millstream[spark]'. "
+                "Without it programs run on --engine local."
+                if missing <= _OF_SPARK
+                else "Without Spark programs run on --engine local."
+            )
     return 0 if all(check.ok for check in checks) else 1
 
 

@@ -64,6 +64,9 @@ def _results(location: Location, stack: ExitStack) -> Results:
     if location.elsewhere is not None:
         location = _brought(location, stack)
     if location.database is not None:
+        from millstream.connectors.elsewhere.extras import optional
+
+        optional("psycopg", "postgres")
         from millstream.connectors.postgres_rows import TableResults
 
         return TableResults(location)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from millstream.connectors.chunks import Writer
+from millstream.connectors.elsewhere.extras import optional
 from millstream.connectors.location import Location
 from millstream.connectors.write import Shape, open_writer
 from millstream.errors import AllRejected, UsageError
@@ -27,6 +28,8 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
         from millstream.connectors.elsewhere.write import open_elsewhere
 
         return open_elsewhere(location, name, shape, is_following=is_following)
+    if location.database is not None:
+        optional("psycopg", "postgres")
     if location.is_state and location.database is not None:
         from millstream.connectors.postgres_state import PostgresStateWriter
 

@@ -15,23 +15,17 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import Any
 
+import psycopg
+from psycopg import errors, sql
+
 from millstream.calculus.types import Field, Kind
 from millstream.connectors.address import check_name
 from millstream.connectors.copy_rows import HEAD, TAIL, copy_rows
 from millstream.connectors.location import Location
 from millstream.connectors.shelf import new_job
 from millstream.connectors.write import Shape, columns_of, fields_of
-from millstream.errors import RunError, SetupError, UsageError, listing
+from millstream.errors import RunError, UsageError, listing
 from millstream.plan.batch import Batch
-
-try:
-    import psycopg
-    from psycopg import errors, sql
-except ImportError:
-    raise SetupError(
-        "PostgreSQL needs the package psycopg, which is not installed",
-        hint="pip install 'millstream[postgres]'",
-    ) from None
 
 BATCHES = "millstream_batches"
 TYPES = {

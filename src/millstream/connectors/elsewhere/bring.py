@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from millstream.connectors.elsewhere.address import OBJECTS
+from millstream.connectors.elsewhere.extras import optional
 from millstream.connectors.elsewhere.spool import Spool
 from millstream.connectors.location import Format, Location
 from millstream.errors import MillstreamError, UsageError
@@ -112,6 +113,7 @@ class Bringing:
 
 def _bringer(location: Location, spool: Spool, *, is_following: bool) -> Bringer:
     if location.database is not None:
+        optional("psycopg", "postgres")
         from millstream.connectors.elsewhere.postgres_changes import PostgresBringer
 
         return PostgresBringer(location, spool, location.text, is_following=is_following)
