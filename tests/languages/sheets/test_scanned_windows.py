@@ -24,6 +24,16 @@ SAMPLES = (
     "PERCENTILE.EXC(D1,0.3)", "QUARTILE.EXC(D1-C1,2)", "STDEV(D1/C1)", "VARP(D1-C1)",
     "STEYX(D1,F1)", "FORECAST(C1,F1,D1)", "SUMPRODUCT((E1=B1)*(D1>1))", 'AVERAGE(IF(E1=B1,D1,""))',
 )  # fmt: skip
+REDUCED = (
+    "REDUCE(0,D1,LAMBDA(a,x,a*0.9+x))",
+    "REDUCE(B1,D1,LAMBDA(a,x,a+x))",
+    "REDUCE(C1+0,D1/(C1-1),LAMBDA(Sum,x,IF(X>2,sum,IF(ISERROR(x),sum+1,Sum-x))))",
+    "REDUCE(0,1/D1,LAMBDA(a,x,IF(x>1,a+1,a)))",
+    "REDUCE(1,D1,LAMBDA(a,x,MAX(a,x)))",
+    "REDUCE(1,E1,LAMBDA(a,x,IF(x=B1,a+1,a)))",
+    "REDUCE(0,D1,LAMBDA(a,x,x))",
+    'REDUCE(0,D1,LAMBDA(a,x,IF(x="",a+100,a/x)))',
+)
 CRITERIA = (
     "COUNTIF(E1,B1)", "SUMIF(E1,B1,D1)", 'COUNTIFS(E1,B1,D1,">1")', 'COUNTIFS(E1,B1,D1,">"&C1)',
     'AVERAGEIF(E1,"<>"&B1,D1)', 'MAXIFS(D1,E1,"="&B1)', 'COUNTIF(E1,"a*")',
@@ -71,6 +81,12 @@ def test_formulas_over_all_values_of_windows_are_compiled() -> None:
     )
 
 
+def test_what_is_reduced_value_by_value() -> None:
+    made = program(REDUCED)
+    assert {line.split()[0] for line in told(made)} == {"S!G2", "S!G7"}
+    agree(made, {"L": rows(0, 90, TEXTS, NUMBERS)}, [13, 50])
+
+
 def test_texts_as_criteria_are_compiled_but_for_those_that_say_more() -> None:
     made = program(CRITERIA)
     assert not [line for line in told(made) if "called" in line and " only " not in line]
@@ -85,8 +101,7 @@ def test_texts_that_are_swept_are_looked_for_again() -> None:
     """Numbers of texts are given anew: what is known of them as criteria goes with them."""
     made = program(("COUNTIF(E1,B1)", "ROWS(UNIQUE(E1))"))
     chance = random.Random(20)
-    events = [
-        Event(n, ("x", chance.choice([f"t{n}", f"t{max(0, n - 3)}", "A", "a", ">1"]), 1.0))
-        for n in range(9000)
-    ]
-    agree(made, {"L": events}, [3000, 6000])
+    texts = [f"t{n - chance.choice((0, 0, 0, 0, 0, 0, 3))}" for n in range(5500)]
+    texts[::50] = [chance.choice(("A", "a", ">1")) for _ in texts[::50]]
+    events = [Event(n, ("x", text, 1.0)) for n, text in enumerate(texts)]
+    agree(made, {"L": events}, [5200, 5400])

@@ -29,7 +29,7 @@ from millstream.kernels.sheets.operands import (
     refuse_if,
     written_number,
 )
-from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_scan
+from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_reduced, is_scan
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -148,7 +148,7 @@ class Formulas(Choices, Tables):
         counted = different(function, arguments)
         if counted is not None:
             return count_different(self.aggregates, counted, Call(function, arguments))
-        if is_scan(function, arguments):
+        if is_scan(function, arguments) or is_reduced(function, arguments):
             return self.scan(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
             return self.aggregates.call(function, arguments)
@@ -283,6 +283,10 @@ class Formulas(Choices, Tables):
             return scans.products(arguments)
         if function in SAMPLES:
             return scans.sample(function, arguments)
+        if function == "REDUCE":
+            first, values, made_by = arguments
+            assert isinstance(made_by, Call)
+            return scans.reduced(first, values, made_by)
         elements = scans.elements(arguments)
         total, status, count = self._fold_begins(function)
         with scans.over(elements) as formulas:
@@ -373,6 +377,9 @@ class ValueFormulas(Formulas):
             node = node.inner
         operand = self.operand(node)
         return operand if isinstance(node, WindowOf) else self.shown(operand)
+
+    def of_names(self, node: Node, names: dict[Node, Operand]) -> Operand:
+        return ValueFormulas(self.whole, {**self.known, **names}).operand(node)
 
     def is_number(self, operand: Operand) -> str:
         return self._is_counted("SUM", replace(operand, is_reference=True))

@@ -18,7 +18,17 @@ from millstream.kernels.sheets.scalar_parts import is_scalar
 from millstream.kernels.sheets.windows import Group
 from millstream.values.excel.elementwise import aggregates, is_elementwise
 from millstream.values.excel.kinds import Kind
-from millstream.values.excel.syntax import Call, Cell, Literal, Node, WindowOf, children
+from millstream.values.excel.syntax import (
+    Binary,
+    Call,
+    Cell,
+    Literal,
+    Name,
+    Node,
+    WindowOf,
+    children,
+    rebuilt,
+)
 from millstream.values.excel.syntax import Group as Parenthesis
 
 #: Functions of all numbers of an array, and how many numbers they take beside it. The last of
@@ -76,6 +86,46 @@ def is_scan(function: str, arguments: tuple[Node, ...]) -> bool:
     )
 
 
+def is_reduced(function: str, arguments: tuple[Node, ...]) -> bool:
+    """Is it REDUCE of windows by a formula of numbers that is written there?
+
+    An error ends it as soon as a step gives one; so a step must not hand over an error of a value.
+    """
+    match function, arguments:
+        case "REDUCE", (_, values, Call("LAMBDA", (Name() as so_far, Name(), body))):
+            return _names_values(values) and _is_step(body, _folded(so_far))
+    return False
+
+
+def _is_step(node: Node, so_far: Name) -> bool:
+    match node:
+        case Parenthesis(inner):
+            return _is_step(inner, so_far)
+        case Binary("+" | "-" | "*" | "/" | "^", _, _) | Literal(float()):
+            return True
+        case Call("IF", (_, then, other)):
+            return _is_step(then, so_far) and _is_step(other, so_far)
+        case Call("MAX" | "MIN" | "ABS" | "ROUND", _):
+            return True
+    return isinstance(node, Name) and _folded(node) == so_far
+
+
+def _is_number(operand: Operand) -> bool:
+    """Is it a number or an error, and never empty?"""
+    is_there = operand.is_sure or not operand.may_be_empty
+    return operand.kind is Kind.NUMBER and is_there and not operand.is_left_out
+
+
+def _folded(name: Node) -> Name:
+    """Capitals do not matter in names, nor where they stand."""
+    assert isinstance(name, Name)
+    return Name(name.name.casefold(), "")
+
+
+def _with_names(node: Node) -> Node:
+    return _folded(node) if isinstance(node, Name) else rebuilt(node, _with_names)
+
+
 def _is_of_values(node: Node) -> bool:
     """Is it a formula over the values of windows, and no window itself?"""
     while isinstance(node, Parenthesis):
@@ -101,6 +151,10 @@ class OfValues(Protocol):
 
     def is_number(self, operand: Operand) -> str:
         """Whether it is a number, as aggregates see them in arrays."""
+        ...
+
+    def of_names(self, node: Node, names: dict[Node, Operand]) -> Operand:
+        """A formula in which names stand for values."""
         ...
 
 
@@ -168,10 +222,32 @@ class Scans:
             known[window] = replace(
                 source, value=value, status=status, may_be_empty=True, is_left_out=False
             )
-        yield self.formulas(known)
-        lines.depth -= 1
+        try:
+            yield self.formulas(known)
+        finally:
+            lines.depth -= 1
 
     # --- aggregates ---
+
+    def reduced(self, first: Node, values: Node, function: Call) -> Operand:
+        """REDUCE: what a formula makes of what it has made so far and of the next value."""
+        so_far, value, body = function.arguments
+        lines, start = self.lines, self.compute(first)
+        refuse_if(not _is_number(start), "REDUCE of other kinds")
+        elements = self.elements([values])
+        total, status = lines.fresh()
+        lines.add(f"{total}, {status} = {start.value}, np.int64({start.status})")
+        names: dict[Node, Operand] = {
+            _folded(so_far): Operand(Kind.NUMBER, total, status, may_be_empty=False)
+        }
+        with self.over(elements) as formulas:
+            lines.add(f"if {status} >= {FIRST_ERROR}:")
+            lines.add("    break")
+            names[_folded(value)] = formulas.value(values)
+            made = formulas.of_names(_with_names(body), names)
+            refuse_if(not _is_number(made), "REDUCE of other kinds")
+            lines.add(f"{total}, {status} = {made.value}, {made.status}")
+        return Operand(Kind.NUMBER, total, status, may_be_empty=False)
 
     def products(self, arguments: tuple[Node, ...]) -> Operand:
         """SUMPRODUCT: what is no number counts as zero."""
