@@ -97,3 +97,23 @@ def test_numbers_of_rows_are_told_as_those_that_follow_each_other() -> None:
         assert int((numbers <= until).sum()) == count
         later, none = released(rest, 20)
         assert (len(numbers) - count, []) == (later, none.tolist())
+
+
+@pytest.mark.parametrize("point", ["stage.mid-task@1", "batches.after-manifest@2"])
+def test_what_a_stopped_run_has_counted_is_not_counted_again(
+    tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words.szl").write_text(TEXT)
+    write_lines(tmp_path, range(120))
+    first = ran(tmp_path, "local")
+    monkeypatch.setattr(local, "run_batches", in_tasks(2))
+    module, _, where = point.partition(".")
+
+    def stop(name: str, version: int) -> None:
+        if f"{name}@{version}" == where:
+            raise RuntimeError(where)
+
+    with monkeypatch.context() as stopped, pytest.raises(RuntimeError, match=where):
+        stopped.setattr(f"millstream.engine.{module}.reached", stop)
+        ran(tmp_path, "local", checkpoint=tmp_path / "state")
+    assert first == ran(tmp_path, "local", checkpoint=tmp_path / "state")
