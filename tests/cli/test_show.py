@@ -54,7 +54,7 @@ def test_a_pipe_is_told_what_takes_long(
     with silent(monkeypatch, "0.01") as progress:
         while not progress.last:
             progress._is_over.wait(0.01)
-    assert capsys.readouterr().err.startswith("preparing; what is new is compiled once (")
+    assert capsys.readouterr().err.startswith("opening inputs, preparing what runs (")
 
 
 def test_after_its_end_progress_says_nothing_more(

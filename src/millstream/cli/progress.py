@@ -27,7 +27,7 @@ _PIPE_SECONDS = 10.0
 
 _PREPARING = {
     "spark": "starting Spark, and the first batch; --engine local starts at once",
-    "local": "preparing; what is new is compiled once",
+    "local": "opening inputs, preparing what runs",
     "reference": "running the reference",
 }
 
