@@ -84,7 +84,7 @@ def ours(program: Program, load: Load, chunks: int, size: int, status: Kept) -> 
         for name, batch in filled.items()
     }
     gc.collect()
-    # With several threads batches are read ahead, and the watch would start before the warm-up ends.
+    # With several threads batches are read ahead: the watch would start before the warm-up ends.
     run(Job(program, readers, {"status": status, "warnings": Kept()}), threads=1)
     return chunks * size / (time.process_time() - watch[0])
 
