@@ -72,25 +72,29 @@ class Witness:
 def watching() -> Iterator[Witness]:
     """Watch all engines of this process."""
     witness = Witness()
-    replaced = [*_replace(build_kernel, witness.building(build_kernel)),
-                *_replace(cache.compiled, witness.compiling(cache.compiled))]  # fmt: skip
+    watched: list[tuple[Any, Any]] = [
+        (build_kernel, witness.building(build_kernel)),
+        (cache.compiled, witness.compiling(cache.compiled)),
+    ]
+    for before, after in watched:
+        _replace(before, after)
     try:
         yield witness
     finally:
-        for module, name, before in replaced:
-            setattr(module, name, before)
+        # Modules that were imported meanwhile know only what was put in place.
+        for before, after in watched:
+            _replace(after, before)
 
 
-def _replace(before: Any, after: Any) -> list[tuple[Any, str, Any]]:
+def _replace(before: Any, after: Any) -> None:
     """Put one function in place of another in all our modules that know it."""
     places = [
-        (module, name, before)
+        (module, name)
         for path, module in list(sys.modules.items())
         if path.startswith("millstream.")
         for name, known in list(vars(module).items())
         if known is before
     ]
     assert places
-    for module, name, _ in places:
+    for module, name in places:
         setattr(module, name, after)
-    return places
