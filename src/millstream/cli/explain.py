@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from millstream.cli.run import compiled_from, named, passes_asked
+from millstream.cli.run import compiled_from, has_spark, named, passes_asked
 from millstream.cli.views import asked_view, language_options, show_view
 from millstream.errors import UsageError, listing
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         compiled.explain(
             arguments.stage,
             arguments.format,
-            arguments.engine,
+            arguments.engine or ("spark" if has_spark() else "local"),
             inputs=named(arguments.in_, "--in"),
             **passes,
         )

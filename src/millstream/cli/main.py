@@ -209,9 +209,9 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
     )
     explain.add_argument(
         "--engine",
-        default="local",
+        default=None,
         choices=("local", "spark"),
-        help="whose plan and kernels are shown (default: local)",
+        help="whose plan and kernels are shown (default: that of run)",
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg", "html"))
     _add_passes(explain)
