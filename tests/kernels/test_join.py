@@ -124,6 +124,21 @@ def test_pairs_of_one_key_are_told_in_the_order_in_which_they_leave(by: tuple[st
     assert kernel.cursor[IS_NET]
 
 
+@pytest.mark.parametrize("by", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_changes_of_an_instant_that_come_in_no_order_are_not_told_as_net(
+    by: tuple[str, ...], *, is_left: bool
+) -> None:
+    """Of a window two rows may come at once; `Checked` looks at what is called net."""
+    left: History = [(t, ("k", 0.0, f"a{n}"), 1) for t, n in ((0, 2), (1, 3), (2, 9), (2, 5))]
+    right: History = [(t, ("k", 0.0, n), 1) for t, n in ((0, 2), (1, 3), (3, 9), (3, 5))]
+    some = [left, right[:2]] if is_left else [left[:2], right]
+    kernel = Checked(Join((("k", "k"),)), TYPES, 1, Leaving(by, by))
+    (out,) = run(kernel, TYPES, some, [END])
+    assert len(out) == 8
+    assert not kernel.cursor[IS_NET]
+
+
 def test_without_keys_all_pairs_are_joined() -> None:
     left_type = QueueType(Schema.of(a=INTEGER), is_relation=True)
     right_type = QueueType(Schema.of(b=INTEGER), is_relation=True)

@@ -43,6 +43,7 @@ from millstream.kernels.relational.keyed_lists import (
     Keys,
     Side,
     apply_changes,
+    comes_before,
     count_before,
     is_touched,
     next_instant,
@@ -171,6 +172,22 @@ def _tell_sign(sign: Any, one: Side, other: Side, counts: Any, first: Any, work:
 
 
 @inlined
+def _are_in_order(side: Side, count: Any, sign: Any) -> Any:
+    """Whether touched rows that come, or go, are in the order of the list of their key.
+
+    They are as their changes came: those of one instant may have come in any order.
+    """
+    last = -1
+    for k in range(count):
+        row = side.touched[k]
+        if sign * (side.records[row, side.extra + ROWS] - count_before(side, row)) > 0:
+            if last >= 0 and not comes_before(last, row, side):
+                return False
+            last = row
+    return True
+
+
+@inlined
 def _tell_in_order(
     key: Any, one: Side, other: Side, keys: Keys, cursor: Array, pairs: Pairs
 ) -> None:
@@ -181,6 +198,10 @@ def _tell_in_order(
     size = cursor[SIZE]
     for sign in (-1, 1):
         if _turns(one, counts[0], sign) or _turns(other, counts[1], sign):
+            # These are taken as they were touched, all others as they lie in lists.
+            met, count = (other, counts[1]) if counts[1] else (one, counts[0])
+            if not _are_in_order(met, count, sign):
+                cursor[IS_NET] = 0
             work = (cursor[NOW], size, pairs.time, rows, partners, pairs.weight)
             size = _tell_sign(sign, one, other, counts, first, work)
     one.order.patience[0] += size - cursor[SIZE]

@@ -100,7 +100,7 @@ def next_instant(left: Array, right: Array, cursor: Array) -> Any:
 
 
 @inlined
-def _comes_before(one: Any, other: Any, side: Side) -> Any:
+def comes_before(one: Any, other: Any, side: Side) -> Any:
     """Whether a row comes before another of its key; a null counts as zero."""
     for j in range(side.order.is_text.size):
         a, b = side.records[one, 1 + j], side.records[other, 1 + j]
@@ -135,11 +135,11 @@ def _link(row: Any, side: Side, keys: Keys) -> None:
     if side.order.is_text.size > 0:
         last = records[first - 1, extra + PREVIOUS] if first != 0 else row + 1
         at = last if first != 0 else 0
-        while at != 0 and patience[0] > 0 and _comes_before(row, at - 1, side):
+        while at != 0 and patience[0] > 0 and comes_before(row, at - 1, side):
             patience[0] -= 1
             at = records[at - 1, extra + PREVIOUS] if at != first else 0
         is_lost = at == 0 and first != 0 and last == 0
-        if is_lost or (at != 0 and not _comes_before(at - 1, row, side)) or _has_null(row, side):
+        if is_lost or (at != 0 and not comes_before(at - 1, row, side)) or _has_null(row, side):
             side.order.is_strict[0] = 0
     following = first if at == 0 else records[at - 1, extra + NEXT]
     records[row, extra + NEXT] = following
