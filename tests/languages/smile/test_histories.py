@@ -245,6 +245,11 @@ def with_bids(rows: Rows) -> Answer:
     }
 
 
+def with_roots(rows: Rows) -> Answer:
+    """Of how many bids at most two are sold."""
+    return {(): {"n": sum(sum(all_) <= 2 for all_ in sold(rows).values())}}
+
+
 def case(view: str, key: tuple[str, ...], answer: object, *more: str, low: int = 0) -> Case:
     values = range(low, 3) if low == 0 else (low, 2)
     text = STREAMS.format(low=low) + SALES + "".join(more)
@@ -301,6 +306,11 @@ CASES = {
         "J", ("b",), with_mean(lambda mean: not mean > 2),
         MEANS + "CREATE VIEW J (SELECT b, bid, mean FROM B JOIN A USING (b) WHERE NOT mean > 2);",
         low=-1,
+    ),
+    "a condition on a root that may come to nothing": case(
+        "N", (), with_roots,
+        """CREATE VIEW R (SELECT b FROM M GROUP BY b HAVING sqrt(2 - SUM(sold)) < 9);
+           CREATE VIEW N (SELECT COUNT(*) AS n FROM R);""",
     ),
     "a condition on the latest of nothing": case(
         "J", ("b",), with_last,
@@ -460,6 +470,11 @@ def test_no_history_contradicts_a_view(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", [name for name in CASES if "of nothing" in name])
 def test_what_was_nothing_comes_in_with_its_first_row(name: str) -> None:
     CASES[name].check({"B": {1: (0, 2)}, "M": {2: (1, 2)}})
+
+
+def test_a_condition_on_a_root_is_not_sure_while_it_may_come_to_nothing() -> None:
+    """More than two may still be sold: then there is no root."""
+    CASES["a condition on a root that may come to nothing"].check({"B": {}, "M": {1: (1, 1)}})
 
 
 def test_who_loses_a_partner_keeps_its_steps() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read, is_known, walk
 from millstream.calculus.types import BOOLEAN, NUMBER, Kind, Type
 from millstream.languages.smile.cells import (
     FALSE,
@@ -24,6 +24,8 @@ from millstream.languages.smile.extent import ONE, ZERO, Extent, Size
 Bound = Term | None
 #: Of one argument, and never falling where it rises.
 _MONOTONE = ("number", "floor", "ceil", "round", "sqrt", "exp", "ln")
+#: Of these the functions without a value for some arguments, and at which end these lie.
+_PARTIAL = {"sqrt": 0, "ln": 0, "exp": 1}
 _COMPARED = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": "<=", "<=": "<"}
 
@@ -245,8 +247,18 @@ class Ranges:
         """
         if self.can_vanish(condition):
             return FALSE
+        if yes == FALSE:
+            return yes
         nullable = any(self.cells[c].can_be_null for c in columns_read(condition))
-        return both(yes, surely(condition)) if nullable and yes != FALSE else yes
+        there = surely(condition) if nullable else TRUE
+        return both(yes, there, *(self._keeps_value(t) for t in walk(condition)))
+
+    def _keeps_value(self, term: Term) -> Term:
+        """Whether a function has a value wherever its argument may still go."""
+        if not isinstance(term, Call) or term.function not in _PARTIAL or self.is_exact(term):
+            return TRUE
+        end = _applied(term, self.bounds(term.args[0])[_PARTIAL[term.function]])
+        return FALSE if end is None else is_known(end)
 
     def _has_value(self, term: Term) -> bool:
         """Whether it is null only if it is too large, as it is for ever then."""
