@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream.engine.ahead import joined, released, runs_of
+from millstream.engine.ahead import joined, readings_of, released, runs_of
 from millstream.engine.layout import layout_for, with_ahead
 from millstream.engine.local import batches as local
+from millstream.plan.batch import batch_of
 from tests.engine.test_partitions import in_tasks
 from tests.examples.test_examples import table
 
@@ -81,6 +82,18 @@ def test_only_what_a_script_has_made_travels(tmp_path: Path) -> None:
     assert ["input"] == [one.input for one in layout.ahead]
     assert "input" not in layout.targets
     assert set(layout.ahead[0].leaving) <= set(layout.targets)
+
+
+def test_a_task_sends_nothing_of_one_that_has_failed_before_it(tmp_path: Path) -> None:
+    (tmp_path / "words.szl").write_text(TEXT)
+    program = _from_files(millstream.compile(tmp_path / "words.szl").program)
+    (reading,) = readings_of(with_ahead(layout_for(program, {"input": 1e9}))).values()
+    type_ = program.inputs[0].type
+    for is_taken in (True, False):
+        reading.begin()
+        if is_taken:
+            reading.take(batch_of(type_, [1], [("aaaa bb",)]))
+    assert [] == list(reading.sendable(2, 0))
 
 
 def _from_files(program: Any) -> Any:

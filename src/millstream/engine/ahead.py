@@ -42,7 +42,7 @@ class Reading:
         """A task begins, whatever became of the one before it."""
         self.runner.restore(self._fresh)
         self.runner.taken_figures()
-        self._runs = []
+        self._made, self._runs = {}, []
 
     def take(self, batch: Batch) -> None:
         """Rows that are in time, in the order in which they were read."""
