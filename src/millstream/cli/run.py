@@ -169,7 +169,13 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
         if is_given:
             is_list = name in ("jars", "packages")
             options[name] = [one.strip() for one in value.split(",")] if is_list else value
+    if "ui" in options:
+        options["ui"] = _tell_pages
     return options
+
+
+def _tell_pages(address: str) -> None:
+    print(f"Spark's pages: {address}", file=sys.stderr, flush=True)
 
 
 def named(given: list[str], option: str) -> dict[str, str]:

@@ -115,7 +115,7 @@ def test_ctrl_c_publishes_nothing_and_pages_are_only_for_this_machine(commands: 
     assert listening
     assert {"127.0.0.1"} == listening
     running.interrupt()
-    check(commands, running, 130, "stopped")
+    check(commands, running, 130, "stopped", "Spark's pages: http://127.0.0.1:")
     assert before == {path: path.read_bytes() for path in results.iterdir()}
     os.close(end)
 

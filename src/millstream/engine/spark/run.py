@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def run(
     buckets: int | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
-    ui: bool = False,
+    ui: Callable[[str], None] | None = None,
     jars: Sequence[str] = (),
     packages: Sequence[str] = (),
     session: Any = None,
@@ -51,7 +51,8 @@ def run(
 ) -> Report:
     """Run a job from where its checkpoint is to the end of its input.
 
-    A Spark session that is given is used and left running. `jars` are files or addresses, and
+    A Spark session that is given is used and left running. `ui` is told where Spark's own pages
+    are, which it has only then. `jars` are files or addresses, and
     `packages` names in Maven's repositories, of what a user brings for `spark:` inputs. A job that
     may be answered without being compiled comes with its `trial`.
     """

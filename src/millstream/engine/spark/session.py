@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from millstream.engine.aside import Aside
 from millstream.engine.scratch import has_room_for_sockets, scratch_folder
@@ -94,11 +95,14 @@ def start_session(
     checkpoint: Path,
     partitions: int,
     *,
-    ui: bool = False,
+    ui: Callable[[str], None] | None = None,
     log: Path | None = None,
     brought: Mapping[str, str] | None = None,
 ) -> Any:
-    """A Spark session for one job; one that runs already is used as it is."""
+    """A Spark session for one job; one that runs already is used as it is.
+
+    It has pages if somebody wants to be told their address.
+    """
     require_spark()
     java = find_java()
     # Spark's pages listen where this says, whatever its settings are.
@@ -106,7 +110,10 @@ def start_session(
     _silence_py4j()
     log = log or checkpoint / LOG
     checkpoint.mkdir(parents=True, exist_ok=True)  # whoever plans batches may not be there yet
-    settings = {**_settings(java, checkpoint, partitions, log, ui=ui), **(brought or {})}
+    settings = {
+        **_settings(java, checkpoint, partitions, log, ui=ui is not None),
+        **(brought or {}),
+    }
     try:
         _launch(java, {"spark.master": master, **settings}, log)
         session = _started(master, settings, log)
@@ -114,6 +121,8 @@ def start_session(
         end_java()
         raise
     session.sparkContext.setLogLevel("WARN")
+    if ui is not None:
+        ui(f"http://{_LOOPBACK}:{urlsplit(session.sparkContext.uiWebUrl).port}")
     # When Java ends, this thread complains of a lost connection.
     session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001
     return session
