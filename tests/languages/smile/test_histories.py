@@ -398,6 +398,13 @@ CASES = {
            FROM M GROUP BY w);""",
         low=-1,
     ),
+    "groups of groups by windows": case(
+        "G", ("w",), windows(2, 2),
+        """CREATE VIEW W (SELECT WINDOW(t, 2 MICROSECONDS) AS w, b, SUM(sold) AS total,
+                          COUNT(*) AS n FROM M GROUP BY w, b);
+           CREATE VIEW G (SELECT w, SUM(total) AS total, SUM(n) AS n FROM W GROUP BY w);""",
+        low=-1,
+    ),
     "windows that overlap": case(
         "W", ("w",), windows(3, 1),
         """CREATE VIEW W (SELECT WINDOW(t, 3 MICROSECONDS, 1 MICROSECOND) AS w,

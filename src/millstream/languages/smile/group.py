@@ -30,7 +30,7 @@ from millstream.languages.smile.cells import (
 from millstream.languages.smile.extent import MAXTIME, ONE, ZERO, Extent, Size
 from millstream.languages.smile.flows import tallied
 from millstream.languages.smile.ranges import Ranges
-from millstream.languages.smile.windows import COLUMN
+from millstream.languages.smile.windows import COLUMN, over
 from millstream.queries import ast
 from millstream.queries.tokens import stop
 
@@ -58,7 +58,7 @@ class Groups:
     view: View
     ranges: Ranges
     name: str
-    #: The windows that are over, if a key is a window.
+    #: The windows that are over, if a key is a window that was made for these groups.
     over: Queue | None = None
 
     def __post_init__(self) -> None:
@@ -83,11 +83,10 @@ class Groups:
             Aggregate(by, tuple(self.kept)), flow, name=f"{self.name}_groups"
         )
         empty = {a.name: _of_nothing(a) for a in self.kept}
-        begin = next((c.name for c in cells if c.window is not None), None)
-        if self.over is not None and begin is not None:
+        ends = OVER in columns_read(is_open)
+        if ends:
             empty[OVER] = Column(OVER, BOOLEAN)  # of that window, when it is looked up
-            asked = Lookup(OVER, ((begin, COLUMN),))
-            queue = self.build.wiring.add(asked, queue, self.over, name=f"{self.name}_over")
+            queue = self._ending(queue, cells)
         groups = View(
             self.name, queue, tuple(_on(c, queue.schema[c.name]) for c in cells),
             self.view.streams, steps=Column(STEPS, INTEGER), mask=group_mask, is_open=is_open,
@@ -99,12 +98,20 @@ class Groups:
             come = self.build.open_ticks(_ticks_of(cells))
             empty[_OPEN_ROWS] = choose(come, Literal(1, INTEGER), Literal(0, INTEGER))
         groups = replace(groups, cells=(*groups.cells, *made))
-        if len(keys) == 1 and self.mask.is_certain and self.over is None:
+        if len(keys) == 1 and self.mask.is_certain and not ends:
             tally = tallied(self.view.flow, *keys[0], tuple(self.kept))
             groups = replace(groups, flow=tally)
         return replace(groups, defaults=empty) if by else groups
 
     # --- rows and groups ---
+
+    def _ending(self, queue: Queue, cells: Sequence[Cell]) -> Queue:
+        """The groups, and whether their windows are over."""
+        begin, window = next((c.name, c.window) for c in cells if c.window is not None)
+        # Of groups of groups nobody has asked yet.
+        ended = over(self.build, queue, begin, window) if self.over is None else self.over
+        asked = Lookup(OVER, ((begin, COLUMN),))
+        return self.build.wiring.add(asked, queue, ended, name=f"{self.name}_over")
 
     def _rows(self, keys: Sequence[tuple[str, Term]]) -> Queue:
         """The rows of the view with keys of the names that groups have."""
