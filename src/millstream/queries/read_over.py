@@ -96,13 +96,16 @@ class OverReader:
 
     def clause(self) -> None:
         """`WINDOW w AS (...), v AS (...)`, which stands behind most of those that use it."""
-        self.known = dict(self.cursor.separated(self._definition))
+        for word, given in self.cursor.separated(self._definition):
+            if word.name.lower() in self.known:
+                self.cursor.fail(f'there are two windows "{word.name}"', word.span)
+            self.known[word.name.lower()] = given
 
-    def _definition(self) -> tuple[str, Specified]:
+    def _definition(self) -> tuple[ast.Word, Specified]:
         word = self.cursor.word("the name of a window")
         self.cursor.require("as", "AS")
         self.cursor.require("(")
-        return word.name.lower(), self.specified()
+        return word, self.specified()
 
     def named(self) -> Specified:
         """`OVER w`: what the clause behind says of it."""
