@@ -370,5 +370,5 @@ def percent_rank(
     place = float(below)
     if not is_there:
         place = below - 1 + (value - low) / (high - low)
-    places = float(min(300, int(digits)))
+    places = float(int(min(300.0, digits)))  # a larger one is no integer of 64 bits
     return _given(_round_down(place / (count - 1), places), 0)
