@@ -250,6 +250,10 @@ def with_roots(rows: Rows) -> Answer:
     return {(): {"n": sum(sum(all_) <= 2 for all_ in sold(rows).values())}}
 
 
+def by_roots(rows: Rows) -> Answer:
+    return {(b,): {"v": 3 if 2 - sum(all_) >= 1 else 1} for b, all_ in sold(rows).items()}
+
+
 def case(view: str, key: tuple[str, ...], answer: object, *more: str, low: int = 0) -> Case:
     values = range(low, 3) if low == 0 else (low, 2)
     text = STREAMS.format(low=low) + SALES + "".join(more)
@@ -311,6 +315,11 @@ CASES = {
         "N", (), with_roots,
         """CREATE VIEW R (SELECT b FROM M GROUP BY b HAVING sqrt(2 - SUM(sold)) < 9);
            CREATE VIEW N (SELECT COUNT(*) AS n FROM R);""",
+    ),
+    "a choice by a root that may come to nothing": case(
+        "V", ("b",), by_roots,
+        """CREATE VIEW V (SELECT b, CASE WHEN sqrt(2 - total) >= 1 THEN 3 ELSE 1 END AS v
+           FROM Sold);""",
     ),
     "a condition on the latest of nothing": case(
         "J", ("b",), with_last,
@@ -482,6 +491,11 @@ def test_what_was_nothing_comes_in_with_its_first_row(name: str) -> None:
 def test_a_condition_on_a_root_is_not_sure_while_it_may_come_to_nothing() -> None:
     """More than two may still be sold: then there is no root."""
     CASES["a condition on a root that may come to nothing"].check({"B": {}, "M": {1: (1, 1)}})
+
+
+def test_bounds_of_a_choice_stay_where_its_root_comes_to_nothing() -> None:
+    rows = {"B": {}, "M": {1: (1, 2), 2: (1, 1)}}
+    CASES["a choice by a root that may come to nothing"].check(rows)
 
 
 def test_who_loses_a_partner_keeps_its_steps() -> None:

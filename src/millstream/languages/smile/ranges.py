@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read, is_known, walk
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read, is_known
 from millstream.calculus.types import BOOLEAN, NUMBER, Kind, Type
 from millstream.languages.smile.cells import (
     FALSE,
@@ -24,7 +24,7 @@ from millstream.languages.smile.extent import ONE, ZERO, Extent, Size
 Bound = Term | None
 #: Of one argument, and never falling where it rises.
 _MONOTONE = ("number", "floor", "ceil", "round", "sqrt", "exp", "ln")
-#: Of these the functions without a value for some arguments, and at which end these lie.
+#: Of these the functions that have no value below (0) or above (1) some argument.
 _PARTIAL = {"sqrt": 0, "ln": 0, "exp": 1}
 _COMPARED = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": "<=", "<=": "<"}
@@ -123,7 +123,7 @@ class Ranges:
                 return self._product(term, a, b)
             case Call(name, (a,)) if name in _MONOTONE:
                 low, high = self.bounds(a)
-                return _applied(term, low), _applied(term, high)
+                return _where_it_lasts(term, _applied(term, low), _applied(term, high))
             case Call("/" | "div", (a, Literal(value=int() | float() as value) as by)) if value > 0:
                 low, high = self.bounds(a)
                 return _applied(term, low, by), _applied(term, high, by)
@@ -247,18 +247,8 @@ class Ranges:
         """
         if self.can_vanish(condition):
             return FALSE
-        if yes == FALSE:
-            return yes
         nullable = any(self.cells[c].can_be_null for c in columns_read(condition))
-        there = surely(condition) if nullable else TRUE
-        return both(yes, there, *(self._keeps_value(t) for t in walk(condition)))
-
-    def _keeps_value(self, term: Term) -> Term:
-        """Whether a function has a value wherever its argument may still go."""
-        if not isinstance(term, Call) or term.function not in _PARTIAL or self.is_exact(term):
-            return TRUE
-        end = _applied(term, self.bounds(term.args[0])[_PARTIAL[term.function]])
-        return FALSE if end is None else is_known(end)
+        return both(yes, surely(condition)) if nullable and yes != FALSE else yes
 
     def _has_value(self, term: Term) -> bool:
         """Whether it is null only if it is too large, as it is for ever then."""
@@ -286,6 +276,21 @@ class Ranges:
 def _applied(term: Call, *args: Bound) -> Bound:
     known = [a for a in args if a is not None]
     return Call(term.function, tuple(known), term.type) if len(known) == len(args) else None
+
+
+def _where_it_lasts(term: Call, low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """The bounds of a function, while its argument cannot go where it has no value.
+
+    Elsewhere what is surely so now would not be when the value is lost.
+    """
+    if term.function not in _PARTIAL:
+        return low, high
+    if low is None or high is None:
+        lasting = (low, high)[_PARTIAL[term.function]]
+        return (None, None) if lasting is None else (low, high)
+    is_lasting = is_known((low, high)[_PARTIAL[term.function]])
+    nothing = null(term.type)
+    return choose(is_lasting, low, nothing), choose(is_lasting, high, nothing)
 
 
 def _zero(type_: Type) -> Literal:
