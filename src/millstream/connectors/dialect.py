@@ -27,7 +27,7 @@ _CHARACTERS = {
 #: No byte is this one: a quote that never comes.
 _NO_BYTE = 256
 _PIECE_BYTES = 1 << 18
-_GROUPED = r"\s*[+-]?[0-9]{{1,3}}(?:{0}[0-9]{{3}})+(?:{1}[0-9]*)?\s*"
+_GROUPED = r"[+-]?[0-9]{{1,3}}(?:{0}[0-9]{{3}})+(?:{1}[0-9]*)?"
 #: Blanks that do not break lines, which are written where a blank is meant.
 _BLANKS = str.maketrans("\u00a0\u202f", "  ")
 
