@@ -29,11 +29,12 @@ def run_ahead(chain: Spread) -> tuple[Spread, tuple[Ahead, ...]]:
     """The stages without what can be done where rows are read, and that."""
     stages, ahead = chain.stages, []
     for one in chain.plan.program.inputs:
+        # An input enters one stage only, so the stages after one that has changed are as they were.
         for number, stage in enumerate(stages):
-            found = _ahead_of(one, stage, chain)
-            if found is not None:
-                stages = (*stages[:number], _without(found, stage, chain), *stages[number + 1 :])
-                ahead.append(found)
+            before = _ahead_of(one, stage, chain)
+            if before is not None:
+                stages = (*stages[:number], _without(before, stage, chain), *stages[number + 1 :])
+                ahead.append(before)
     left = tuple(stage for stage in stages if stage.keys)
     return replace(chain, stages=left), tuple(ahead)
 

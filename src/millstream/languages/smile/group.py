@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Aggregate, Aggregation, Assign, Lookup, Map
+from millstream.calculus.functions import Aggregate, Aggregation, Assign, Map
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
 from millstream.calculus.wiring import Queue
@@ -30,7 +30,7 @@ from millstream.languages.smile.cells import (
 from millstream.languages.smile.extent import MAXTIME, ONE, ZERO, Extent, Size
 from millstream.languages.smile.flows import tallied
 from millstream.languages.smile.ranges import Ranges
-from millstream.languages.smile.windows import COLUMN, over
+from millstream.languages.smile.windows import over, with_over
 from millstream.queries import ast
 from millstream.queries.tokens import stop
 
@@ -59,7 +59,7 @@ class Groups:
     ranges: Ranges
     name: str
     #: The windows that are over, if a key is a window that was made for these groups.
-    over: Queue | None = None
+    ended: Queue | None = None
 
     def __post_init__(self) -> None:
         self.kept: list[Aggregation] = []
@@ -109,9 +109,8 @@ class Groups:
         """The groups, and whether their windows are over."""
         begin, window = next((c.name, c.window) for c in cells if c.window is not None)
         # Of groups of groups nobody has asked yet.
-        ended = over(self.build, queue, begin, window) if self.over is None else self.over
-        asked = Lookup(OVER, ((begin, COLUMN),))
-        return self.build.wiring.add(asked, queue, ended, name=f"{self.name}_over")
+        ended = self.ended or over(self.build, queue, begin, window)
+        return with_over(self.build, queue, begin, ended, self.name)
 
     def _rows(self, keys: Sequence[tuple[str, Term]]) -> Queue:
         """The rows of the view with keys of the names that groups have."""

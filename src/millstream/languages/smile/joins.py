@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Assign, Join, Lookup, Merge
+from millstream.calculus.functions import Assign, Join, Merge
 from millstream.calculus.library.outer_joins import without_partner
 from millstream.calculus.terms import Call, Column, Term, columns_read
 from millstream.calculus.types import Schema
@@ -19,7 +19,7 @@ from millstream.languages.smile.absence import Absence
 from millstream.languages.smile.build import OVER, Build, NoRule
 from millstream.languages.smile.cells import Account, Cell, Mask, View, added, either
 from millstream.languages.smile.flows import RowFlow, Tally
-from millstream.languages.smile.windows import COLUMN, over
+from millstream.languages.smile.windows import over, with_over
 from millstream.queries import ast
 from millstream.queries.scope import Names, Seen, Visible, find
 from millstream.queries.terms import asks, conjuncts, term_of
@@ -242,5 +242,4 @@ class Joining:
                              if c.window is not None and isinstance(c.value, Column)
                              and c.value.name in other.keys)  # fmt: skip
         ended = over(self.build, queue, begin, window)
-        asked = Lookup(OVER, ((begin, COLUMN),))
-        return self.build.wiring.add(asked, queue, ended, name=f"{self.name}_over")
+        return with_over(self.build, queue, begin, ended, self.name)

@@ -18,6 +18,7 @@ from millstream.calculus.functions import (
     FlatMap,
     Istream,
     Join,
+    Lookup,
     Map,
     Until,
 )
@@ -25,7 +26,7 @@ from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Call, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, TIME
 from millstream.calculus.wiring import Queue
-from millstream.languages.smile.build import Build
+from millstream.languages.smile.build import OVER, Build
 from millstream.languages.smile.cells import Cell, View, Window
 from millstream.languages.smile.extent import ANY, ONE
 
@@ -61,6 +62,11 @@ def over(build: Build, rows: Queue, begin: str, window: Window) -> Queue:
     lasting = wiring.add(Until(_END), ending_rows, name="window_lasts")
     lasting = wiring.columns(lasting, {COLUMN: COLUMN}, "window_lasts")
     return wiring.add(Except(), there, lasting, name="window_over")
+
+
+def with_over(build: Build, rows: Queue, begin: str, ended: Queue, name: str) -> Queue:
+    """Rows, and whether the windows that a column of theirs names are among those that are over."""
+    return build.wiring.add(Lookup(OVER, ((begin, COLUMN),)), rows, ended, name=f"{name}_over")
 
 
 def _below_horizon(build: Build, there: Queue, ends: Term, window: Window) -> Queue:
