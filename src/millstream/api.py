@@ -227,10 +227,7 @@ class Compiled:
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job_inputs = {name: framed(given) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
-        extra = (REJECTED, *late_names(program))
-        job_outputs = dict(self.sinks) | _checked(
-            outputs or {}, (*program.outputs, *extra), "output"
-        )
+        job_outputs = dict(self.sinks) | outputs_of(program, outputs or {})
         with ExitStack() as stack:
             if engine == "local":
                 from millstream.engine.warm import cold_start
@@ -585,6 +582,11 @@ def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[
             hint = f"{what}s are: {listing(names)}. {suggest(name, names) or ''}".strip()
             raise UsageError(f'this program has no {what} "{name}"', hint=hint)
     return dict(given)
+
+
+def outputs_of(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of outputs, all of which a run of the program has."""
+    return _checked(given, (*program.outputs, REJECTED, *late_names(program)), "output")
 
 
 def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:

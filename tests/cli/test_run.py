@@ -180,3 +180,15 @@ def test_no_file_and_no_folder_are_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert "there is no file" in capsys.readouterr().err
     assert 2 == main(["run", str(tmp_path)])
     assert "has no millstream.toml" in capsys.readouterr().err
+
+
+def test_a_misspelt_output_is_told_before_places_of_others_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.brook").write_text(
+        "output a, b;\ninput s(v integer), t(v integer);\n"
+        "(a) <- Filter[v > 1](s);\n(b) <- Filter[v < 1](t);\n"
+    )
+    assert 2 == main(["run", "two.brook", "--engine", "local", "--out", "aa=a.csv"])
+    assert 'this program has no output "aa"' in capsys.readouterr().err

@@ -148,3 +148,22 @@ def test_a_run_that_can_read_no_row_fails_and_tells_why(
     assert "old\n" == (folder / "x.csv").read_text()
     assert not (folder / "y.csv").exists()
     assert 3 == len((folder / "r.csv").read_text().splitlines())
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_each_input_of_which_no_row_can_be_read_tells_its_own_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    (folder / "two.brook").write_text(
+        "output a, b;\ninput left(n integer), right(n integer);\n"
+        "(a) <- Filter[n > 0](left);\n(b) <- Filter[n > 0](right);\n"
+    )
+    (folder / "left.csv").write_text("_time,n\n" + "1,x\n" * 7)
+    (folder / "right.csv").write_text("_time,n\n1,y\n")
+    given = ["--in", "left=left.csv", "--in", "right=right.csv"]
+    assert 1 == main(
+        ["run", "two.brook", "--engine", engine, *given, "--out", "a=a.csv", "--out", "b=b.csv"]
+    )
+    told = capsys.readouterr().err
+    assert 'the first of them: left.csv:2: n: expected an integer, got "x"' in told
+    assert 'the first of them: right.csv:2: n: expected an integer, got "y"' in told

@@ -198,8 +198,8 @@ def _outputs(
 
     On a screen, tables are drawn as they change.
     """
-    given: dict[str, Any] = dict(named(arguments.out, "--out"))
     program = compiled.program
+    given = api.outputs_of(program, named(arguments.out, "--out"))
     unasked = {q for q in compiled.aside if q not in given and q not in compiled.sinks}
     known = {*given, *compiled.sinks, *unasked}
     missing = [q for q in program.outputs if q not in known]

@@ -80,7 +80,8 @@ class Report:
     inputs: dict[str, InputCounts]
     outputs: dict[str, int]
     faults: Counter[str] = field(default_factory=Counter)
-    first_rejections: list[str] = field(default_factory=list)
+    #: The first reasons of each input; those that a program gives of its own rows have no input.
+    rejections: dict[str, list[str]] = field(default_factory=dict)
     mark: int | None = None
     #: Whether it is what an earlier run has left, and this one has done nothing yet.
     is_taken_up: bool = False
@@ -127,21 +128,31 @@ class Report:
         else:
             # Rows that the program has made itself are none that were read.
             self.faults[f'rejected, of "{name}"'] += count
-        is_new = not known and reason not in self.first_rejections
-        if is_new and len(self.first_rejections) < SHOWN_REJECTIONS:
-            self.first_rejections.append(reason)
+        if not known and reason not in self.first_rejections:
+            self._keep_reason(name, reason)
         if job.on_rejected is not None and more > 0:
             job.on_rejected([Rejected(name, 0, reason, text)] * more)
+
+    @property
+    def first_rejections(self) -> list[str]:
+        """The first reasons of all inputs, as many as are shown."""
+        return [reason for reasons in self.rejections.values() for reason in reasons][
+            :SHOWN_REJECTIONS
+        ]
+
+    def _keep_reason(self, name: str, reason: str) -> None:
+        reasons = self.rejections.setdefault(name, [])
+        if len(reasons) < SHOWN_REJECTIONS:
+            reasons.append(reason)
 
     def take_rejected(self, name: str, rejected: Sequence[Rejected], job: Job) -> None:
         """Count rejected rows, keep the first reasons, and hand them to the job."""
         if not rejected:
             return
         self.inputs[name].rejected += len(rejected)
-        wanted = SHOWN_REJECTIONS - len(self.first_rejections)
-        for one in rejected[: max(0, wanted)]:
-            place = f"{one.source}:{one.position}" if one.position else one.source
-            self.first_rejections.append(f"{place}: {one.reason}")
+        for row in rejected[:SHOWN_REJECTIONS]:
+            place = f"{row.source}:{row.position}" if row.position else row.source
+            self._keep_reason(name, f"{place}: {row.reason}")
         if job.on_rejected is not None:
             job.on_rejected(rejected)
 
@@ -186,7 +197,7 @@ def refuse_no_result(report: Report, job: Job) -> None:
     faults = [
         Fault(
             f'not one of the {counts.read:,} rows of input "{name}" could be read',
-            None, "the first of them: " + "; ".join(report.first_rejections[:3]),
+            None, "the first of them: " + "; ".join(report.rejections.get(name, ())[:3]),
             job.locations[name].text,
         )
         for name, counts in report.inputs.items()
