@@ -29,9 +29,36 @@ def in_turn(cases: Sequence[Any], days: int | None = None, day: int = TODAY) -> 
     ]
 
 
+def of_the_day(cases: Sequence[Any], days: int, day: int = TODAY) -> list[Any]:
+    """The part of a campaign that is run today, if all of it would take hours; the rest in turn.
+
+    Other days try other cases, all of them once in so many days, so that no day finds less than
+    another. Each case should be small: a find is then narrowed down, and a campaign can be stopped.
+    """
+    return [case for number, case in enumerate(cases) if is_turn(number, days, day)]
+
+
+def campaign(cases: int, at_once: int) -> list[int]:
+    """Seeds of the day for a campaign of so many cases, so many of them at once.
+
+    So it shows how far it is, goes on behind what it has found, and can be run in part;
+    `MILLSTREAM_EXAMPLES` asks for another number of cases.
+    """
+    cases = int(os.environ.get("MILLSTREAM_EXAMPLES") or cases)
+    return [10_000 * TODAY + number for number in range(-(-cases // at_once))]
+
+
 def is_turn(number: int, days: int, day: int = TODAY) -> bool:
     """Whether a case with this number among others is tried today, once in so many days."""
-    return number % days == day % days
+    return number % days == _day_number(day) % days
+
+
+def _day_number(day: int) -> int:
+    """Days are counted, or the 31st and the 1st would leave out all turns between them."""
+    try:
+        return datetime.strptime(str(day), "%Y%m%d").replace(tzinfo=UTC).toordinal()
+    except ValueError:  # a seed that is no date
+        return day
 
 
 def some_of_each(cases: Sequence[Any], kind_of: Callable[[Any], object], days: int) -> set[Any]:

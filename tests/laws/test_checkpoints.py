@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from millstream.api import Compiled
@@ -22,7 +22,7 @@ from tests.engine.bench import Kept
 from tests.engine.written import written
 from tests.generate import Case, cases
 from tests.laws.runs import Collector, Rows
-from tests.seeds import seeded
+from tests.seeds import campaign, seeded
 
 
 def in_one_go(
@@ -99,13 +99,14 @@ def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
 
 
 @pytest.mark.proof
-@settings(
-    max_examples=80, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(cases(), st.integers(0, 1000))
+@pytest.mark.parametrize("number", campaign(80, 8))
 def test_more_jobs_that_are_stopped_and_taken_up_give_what_the_reference_gives(
-    tmp_path_factory: pytest.TempPathFactory, case: Case, seed: int
+    tmp_path_factory: pytest.TempPathFactory, number: int
 ) -> None:
-    program, events, _ = case
-    agree(program, events, tmp_path_factory.mktemp("case"), seed)
+    @seeded(number, 8)
+    @given(cases(), st.integers(0, 1000))
+    def law(case: Case, seed: int) -> None:
+        program, events, _ = case
+        agree(program, events, tmp_path_factory.mktemp("case"), seed)
+
+    law()

@@ -6,17 +6,15 @@ always take the same programs, whose kernels are on disk after the first run.
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from millstream.calculus.graph import Program
 from millstream.engine.reference.feed import Event
 from tests.generate import Case, cases
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, in_turn, seeded
+from tests.seeds import TODAY, campaign, in_turn, seeded
 
 
 def agree(program: Program, events: dict[str, list[Event]], cuts: list[int]) -> None:
@@ -47,12 +45,6 @@ def test_the_local_engine_gives_what_the_reference_gives(
     agree_on(number, 20)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("number", range(100, 108))
-def test_the_engines_agree_on_more_programs(number: int, compiled_loops: Witness) -> None:
-    agree_on(number, 25)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [TODAY])
 def test_the_engines_agree_on_programs_of_the_day(number: int, compiled_loops: Witness) -> None:
@@ -60,11 +52,6 @@ def test_the_engines_agree_on_programs_of_the_day(number: int, compiled_loops: W
 
 
 @pytest.mark.proof
-@settings(
-    max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "3000")),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-@given(cases())
-def test_the_engines_agree_on_thousands_of_programs(compiled_loops: Witness, case: Case) -> None:
-    agree(*case)
+@pytest.mark.parametrize("number", campaign(3_000, 25))
+def test_the_engines_agree_on_thousands_of_programs(number: int, compiled_loops: Witness) -> None:
+    agree_on(number, 25)

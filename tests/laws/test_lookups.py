@@ -36,7 +36,7 @@ from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.optimise import optimise
 from tests.generate import inputs_for
 from tests.laws.runs import on_local, on_reference
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, campaign, seeded
 
 ROW = Schema.of(k=INTEGER, v=INTEGER, x=NUMBER, t=TEXT)
 OTHER = Schema.of(j=INTEGER, w=INTEGER, y=NUMBER, u=TEXT)
@@ -174,11 +174,10 @@ def test_what_is_asked_in_small_pieces_is_answered_the_same() -> None:
 
 
 @pytest.mark.proof
-@settings(max_examples=400, deadline=None, derandomize=True, database=None)
-@given(st.data())
-def test_more_of_what_is_asked_in_small_pieces(data: st.DataObject) -> None:
+@pytest.mark.parametrize("number", campaign(400, 20))
+def test_more_of_what_is_asked_in_small_pieces(number: int) -> None:
     with small_pieces():
-        agree(data)
+        agree_on(number, 20)
 
 
 def test_a_join_with_one_value_becomes_a_lookup() -> None:

@@ -17,7 +17,7 @@ from millstream.source import Source
 from tests.generate_nets import inputs_by_key, net_inputs, nets, nets_by_key
 from tests.laws.runs import on_local, on_reference
 from tests.laws.test_snapshots import forgetting
-from tests.seeds import TODAY, in_turn, seeded
+from tests.seeds import TODAY, campaign, in_turn, seeded
 
 CUTS = st.lists(st.integers(0, 20), max_size=4)
 
@@ -53,7 +53,7 @@ def test_more_nets_give_what_the_reference_gives(number: int) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(100, 150))
+@pytest.mark.parametrize("number", campaign(600, 12))
 def test_many_nets_give_what_the_reference_gives(number: int) -> None:
     agree_on(number, 12)
 
@@ -80,7 +80,7 @@ def test_more_nets_for_every_key_give_what_the_reference_gives(number: int) -> N
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(200, 220))
+@pytest.mark.parametrize("number", campaign(240, 12))
 def test_many_nets_for_every_key_give_what_the_reference_gives(number: int) -> None:
     agree_by_key(number, 12)
 

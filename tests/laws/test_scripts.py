@@ -21,6 +21,7 @@ from millstream.languages.sawzall.translate import Settings, translated
 from millstream.source import Source
 from tests.laws.runs import Collector, Rows
 from tests.laws.test_checkpoints import in_many_goes, in_one_go
+from tests.seeds import campaign, seeded
 
 START = """
 line := string(input);
@@ -132,9 +133,13 @@ def test_engines_cuts_and_restarts_agree(
 
 
 @pytest.mark.proof
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(scripts(), LINES, st.integers(0, 1000))
+@pytest.mark.parametrize("number", campaign(500, 20))
 def test_engines_cuts_and_restarts_agree_in_a_campaign(
-    tmp_path_factory: pytest.TempPathFactory, text: str, lines: list[str], seed: int
+    tmp_path_factory: pytest.TempPathFactory, number: int
 ) -> None:
-    agree(text, lines, tmp_path_factory.mktemp("case"), seed)
+    @seeded(number, 20)
+    @given(scripts(), LINES, st.integers(0, 1000))
+    def law(text: str, lines: list[str], seed: int) -> None:
+        agree(text, lines, tmp_path_factory.mktemp("case"), seed)
+
+    law()

@@ -12,7 +12,7 @@ from millstream.engine.local import threads as on_threads
 from millstream.engine.local.threads import ThreadedRunner
 from tests.generate import Case, cases
 from tests.laws.runs import on_local
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, campaign, seeded
 
 
 @pytest.fixture
@@ -53,6 +53,6 @@ def test_any_number_of_threads_gives_the_same_rows(number: int, shared: list[int
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(100, 106))
+@pytest.mark.parametrize("number", campaign(150, 25))
 def test_threads_agree_on_more_programs(number: int, shared: list[int]) -> None:
     agree_on(number, 25)

@@ -5,10 +5,8 @@ The messages of actors take random times to arrive; what they say does not depen
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import millstream
@@ -17,6 +15,7 @@ from millstream.algebra import Stream, Table
 from millstream.calculus.types import Row, Value
 from tests.languages.algebra import generate
 from tests.languages.algebra.generate import Events
+from tests.seeds import campaign, seeded
 
 Rows = list[dict[str, Value]]
 History = dict[int, dict[Row, Row]]
@@ -87,11 +86,6 @@ def test_combined_updates_and_filtered_changelogs_are_the_same_for_all() -> None
 
 
 @pytest.mark.proof
-@settings(
-    max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "1000")),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-@given(st.data())
-def test_three_interpretations_agree_on_many_programs(data: st.DataObject) -> None:
-    agree(data)
+@pytest.mark.parametrize("number", campaign(1_000, 20))
+def test_three_interpretations_agree_on_many_programs(number: int) -> None:
+    seeded(number, 20)(given(st.data())(agree))()

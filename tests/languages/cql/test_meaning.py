@@ -6,7 +6,6 @@ and asks DuckDB for the answer.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import Any
 
@@ -29,6 +28,7 @@ from tests.languages.cql.generate import (
     queries_with_values,
 )
 from tests.laws.runs import Rows, on_local, on_reference
+from tests.seeds import campaign, seeded
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)
 
@@ -127,10 +127,14 @@ def test_subqueries_are_the_values_that_sql_says(query: Query, given_: Inputs) -
 
 
 @pytest.mark.proof
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.one_of(queries(), queries_with_values()), inputs())
-def test_more_queries_say_what_sql_says(query: Query, given_: Inputs) -> None:
-    check_against_oracle(query, given_)
+@pytest.mark.parametrize("number", campaign(300, 25))
+def test_more_queries_say_what_sql_says(number: int) -> None:
+    @seeded(number, 25)
+    @given(st.one_of(queries(), queries_with_values()), inputs())
+    def law(query: Query, given_: Inputs) -> None:
+        check_against_oracle(query, given_)
+
+    law()
 
 
 @settings(max_examples=6, deadline=None, derandomize=True, database=None,
@@ -141,19 +145,12 @@ def test_the_engines_agree_on_queries(query: Query, given_: Inputs, cuts: list[i
 
 
 @pytest.mark.proof
-@settings(max_examples=60, deadline=None, derandomize=True, database=None,
-          suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
-def test_the_engines_agree_on_more_queries(query: Query, given_: Inputs, cuts: list[int]) -> None:
-    check_engines(query, given_, cuts)
+@pytest.mark.parametrize("number", campaign(2_000, 20))
+def test_the_engines_agree_on_thousands_of_queries(number: int) -> None:
+    @seeded(number, 20)
+    @given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
+    def law(query: Query, given_: Inputs, cuts: list[int]) -> None:
+        check_against_oracle(query, given_)
+        check_engines(query, given_, cuts)
 
-
-@pytest.mark.proof
-@settings(max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "2000")), deadline=None,
-          suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
-def test_the_engines_agree_on_thousands_of_queries(
-    query: Query, given_: Inputs, cuts: list[int]
-) -> None:
-    check_against_oracle(query, given_)
-    check_engines(query, given_, cuts)
+    law()

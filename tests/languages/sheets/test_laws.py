@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, Events, agree
 from tests.laws.runs import on_reference
-from tests.seeds import in_turn
+from tests.seeds import campaign, in_turn, seeded
 
 ROOT = Path(__file__).parents[3]
 WAYS: list[list[str]] = [[], ["large"], ["alone"], ["outside"], ["walked"]]
@@ -48,12 +47,12 @@ def test_compiled_functions_of_numbers_give_what_evaluated_ones_give() -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(2, 8))
+@pytest.mark.parametrize("number", campaign(6_000, 500))
 @pytest.mark.parametrize("more", WAYS)
 def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
     number: int, more: list[str]
 ) -> None:
-    by_python(1000, number, *more)
+    by_python(500, number, *more)
 
 
 @pytest.mark.slow
@@ -67,13 +66,14 @@ def test_the_local_engine_gives_what_figure_4_says(
 
 
 @pytest.mark.proof
-@settings(max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "400")), deadline=None,
-          suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(sheets(), tuples(), CUTS)
-def test_the_local_engine_gives_what_figure_4_says_on_many_sheets(
-    program: Program, events: Events, cuts: list[int]
-) -> None:
-    agree(program, events, cuts)
+@pytest.mark.parametrize("number", campaign(400, 5))
+def test_the_local_engine_gives_what_figure_4_says_on_many_sheets(number: int) -> None:
+    @seeded(number, 5)
+    @given(sheets(), tuples(), CUTS)
+    def law(program: Program, events: Events, cuts: list[int]) -> None:
+        agree(program, events, cuts)
+
+    law()
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, database=None)
