@@ -56,6 +56,21 @@ CASES: list[Case] = [
     ("i % j", {"i": -7, "j": 2}, -1),
     ("i % j", {"i": INT64_MIN, "j": -1}, 0),
     ("i % j", {"j": 0}, FAULT),
+    ("div(i, -3)", {}, -2),
+    ("div(i, 3)", {"i": INT64_MIN}, -3074457345618258602),
+    ("div(i, 3)", {"i": None}, None),
+    ("div(i, -1)", {"i": INT64_MIN}, FAULT),
+    ("div(i, 0)", {}, FAULT),
+    ("i % 5", {"i": -7}, -2),
+    ("i % -5", {}, 2),
+    ("i % -5", {"i": INT64_MIN}, -3),
+    ("i % -1", {"i": INT64_MIN}, 0),
+    ("i % 0", {}, FAULT),
+    ("x / 0.5", {"x": None}, None),
+    ("x / -1.0", {}, -1.5),
+    ("x / 0.0", {}, FAULT),
+    ("x % 0.5", {"x": -1.75}, -0.25),
+    ("x % 0.0", {}, FAULT),
     ("-i", {"i": INT64_MIN}, FAULT),
     ("abs(i)", {"i": INT64_MIN}, FAULT),
     ("abs(i)", {"i": INT64_MIN + 1}, INT64_MAX),
@@ -160,6 +175,15 @@ def test_scalars_compute_what_they_should(all_terms: RowKernel, is_masked: bool)
         assert (None if expected == FAULT else expected) == found or found is expected, term
         if expected == FAULT:
             assert before < sum(all_terms.faults().values()), term
+
+
+def test_a_division_by_a_constant_asks_for_nothing() -> None:
+    """So folds, which cannot do a batch again, need no boxes for it either."""
+    safe = kernel_for_terms(["i % 7", "div(i, 3)", "x / 4.0", "x % 2.5"])
+    assert safe.functions.hopeful is None
+    assert "valid" not in safe.source
+    for term in ("i % 0", "div(i, -1)", "x / 0.0", "i % j"):
+        assert kernel_for_terms([term]).functions.hopeful is not None, term
 
 
 def test_minus_zero_leaves_as_zero() -> None:

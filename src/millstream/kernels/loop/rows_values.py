@@ -42,6 +42,11 @@ def one() -> Local:
     return Local("one", NUMBER)
 
 
+def _is_sound_divisor(value: Value) -> bool:
+    """By a constant that nothing can be divided wrongly by; NaN is no harm, -1 may overflow."""
+    return isinstance(value, Const) and value.value not in (0, -1)
+
+
 @dataclass(slots=True)
 class Lines:
     """Mutable: statements, each under a guard; every local that is made here is set once."""
@@ -193,6 +198,8 @@ class Values:
             return args[0]
         if compiled.name == "power":
             args = [self._hidden(arg, guard) for arg in args]
+        if compiled.sound is not None and _is_sound_divisor(args[-1]):
+            compiled = compiled.sound
         place = node.bit if compiled.faults else None
         return self.lines.set(guard, op(compiled, *args, rep=rep_of(node.type), place=place))
 

@@ -63,6 +63,10 @@ remainder_of_integers = lift_faulty(_remainder_or_fault, "i")
 negate_integer = lift_faulty(_negative_or_fault, "i")
 abs_integer = lift_faulty(_magnitude_or_fault, "i")
 
+# By constants that are neither zero nor -1; both go towards zero, as the instructions do.
+quotient_of_integers = lift_instructions(lambda build, a, b: build.sdiv(a, b), "i")
+rest_of_integers = lift_instructions(lambda build, a, b: build.srem(a, b), "i")
+
 # --- numbers ----------------------------------------------------------------------------
 
 
@@ -110,6 +114,8 @@ subtract_numbers = lift_instructions(lambda build, a, b: build.fsub(a, b), "f")
 multiply_numbers = lift_instructions(lambda build, a, b: build.fmul(a, b), "f")
 divide_numbers = lift_faulty(_ratio_or_fault, "f")
 remainder_of_numbers = lift_faulty(_modulus_or_fault, "f")
+quotient_of_numbers = lift_instructions(lambda build, a, b: build.fdiv(a, b), "f")
+rest_of_numbers = lift(lambda a, b: np.fmod(a, b), "f")  # noqa: PLW0108
 negate_number = lift(lambda a: -a, "f")
 abs_number = lift(lambda a: abs(a), "f")  # noqa: PLW0108  numba wants a Python function
 floor_number = lift(lambda a: np.floor(a), "f")  # noqa: PLW0108
@@ -218,6 +224,7 @@ scale = lift_faulty(_scaled_or_fault, "i")
 scale_by = lift_faulty(lambda factor, duration: _cut(float(duration) * factor, 1), "i")
 share = lift_faulty(_shared_or_fault, "i")
 ratio_of_durations = lift_faulty(_ratio_of_durations_or_fault, "f")
+quotient_of_durations = lift(lambda a, b: float(a) / float(b), "f")
 seconds = lift(_seconds, "f")
 number_of_integer = lift(lambda a: float(a), "f")  # noqa: PLW0108
 number_of_boolean = lift(lambda a: 1.0 if a else 0.0, "f")

@@ -33,11 +33,14 @@ class Operation:
 
     `plain` is the same as an expression for plain values; shorter code compiles sooner.
     `faults` are messages; `{}` stands for the type of the result.
+    `sound` is what a division is by a constant that is neither zero nor -1: it cannot fail, and
+    asks for nothing.
     """
 
     name: str
     plain: str | None = None
     faults: tuple[str, ...] = ()
+    sound: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True)
