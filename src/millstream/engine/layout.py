@@ -20,6 +20,7 @@ from millstream.plan.net_blocks import nets_in_blocks
 from millstream.plan.spreading import best_spread, chained, estimate
 from millstream.plan.stages import Spread, Stage, all_together, spread
 from millstream.plan.steps import Plan, Step, make_plan
+from millstream.plan.top_parts import tops_in_parts
 
 DEFAULT_BUCKETS = 16
 
@@ -34,15 +35,19 @@ class Choice:
     copied: frozenset[str] = frozenset()
     #: Whether tasks that read run what needs no other rows.
     runs_ahead: bool = False
+    #: Whether the first rows of all are made of the first of each bucket.
+    cuts_tops: bool = False
 
     def written(self) -> dict[str, Any]:
         written = {"together": self.is_together, "copied": sorted(self.copied)}
-        return {**written, "ahead": True} if self.runs_ahead else written
+        written |= {"ahead": True} if self.runs_ahead else {}
+        return written | ({"tops": True} if self.cuts_tops else {})
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> Choice:
         copied = frozenset(record["copied"])
-        return Choice(record["together"], copied, record.get("ahead", False))
+        ahead, tops = record.get("ahead", False), record.get("tops", False)
+        return Choice(record["together"], copied, ahead, tops)
 
 
 @dataclass(frozen=True)
@@ -124,9 +129,10 @@ class Layout:
         return self.queues.index(queue)
 
 
-def in_parts(program: Program) -> Program:
+def in_parts(program: Program, *, cuts_tops: bool = True) -> Program:
     """The program with what would need all rows in one place by parts of them, where it can be."""
-    return nets_in_blocks(cubes_in_parts(program), why_not)
+    parted = tops_in_parts(program) if cuts_tops else program
+    return nets_in_blocks(cubes_in_parts(parted), why_not)
 
 
 def layout_for(
@@ -139,7 +145,7 @@ def layout_for(
     best = best_spread(make_plan(parted, why_not, ranks_all=True), sizes)
     if best is None:
         return layout_as(program, Choice(is_together=True))
-    return _laid_out(best, Choice(copied=best.copied))
+    return _laid_out(best, Choice(copied=best.copied, cuts_tops=True))
 
 
 def with_ahead(layout: Layout) -> Layout:
@@ -156,7 +162,7 @@ def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | N
     best = best_spread(plan, sizes)
     if best is None or estimate(best, sizes) >= sum(sizes.values()):
         return None
-    layout = _laid_out(best, Choice(copied=best.copied))
+    layout = _laid_out(best, Choice(copied=best.copied, cuts_tops=True))
     is_shared = not all(map(layout.has_one_bucket, range(layout.driver)))
     return layout if is_shared else None
 
@@ -164,7 +170,8 @@ def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | N
 def layout_as(program: Program, choice: Choice) -> Layout:
     """The layout that has been chosen."""
     if not choice.is_together:
-        plan = make_plan(in_parts(program), why_not, ranks_all=True)
+        parted = in_parts(program, cuts_tops=choice.cuts_tops)
+        plan = make_plan(parted, why_not, ranks_all=True)
         return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
     # In one place nothing need be by parts.
     one = spread(make_plan(program, why_not, ranks_all=True))

@@ -30,6 +30,7 @@ from millstream.calculus.functions import (
     Map,
     Merge,
     Range,
+    Top,
 )
 from millstream.calculus.graph import Operator
 from millstream.calculus.lineage import carried
@@ -39,6 +40,7 @@ from millstream.plan.instants import folds_by_instants
 from millstream.plan.keys import Key
 from millstream.plan.partial import partial_totals
 from millstream.plan.steps import Plan, Step
+from millstream.plan.top_parts import partial_tops
 
 #: The columns of a queue, each with the columns of what entered that it is.
 Origins = Mapping[str, frozenset[tuple[str, str]]]
@@ -87,6 +89,8 @@ class Rules:
         self.growing = _growing(plan)
         self.by_instants = folds_by_instants(plan.program)
         self.partial = partial_totals(plan.program)
+        self.tops = partial_tops(plan.program)
+        self.inputs = frozenset(plan.program.input_names)
         # The rows of a constant have an order, which they keep only if they stay together.
         self.constant = {one.name for one in plan.program.inputs if one.values is not None}
 
@@ -135,6 +139,8 @@ class Rules:
             case Aggregate(), [How.SHARED] if self._adds_up_anywhere(op, given[0]):
                 # It leaves: the few rows that are totalled again must not draw all others.
                 return Place(How.SHARED, behind)
+            case Top(), [How.SHARED] if op.id in self.tops and self._return(given[0], keys):
+                return Place(How.SHARED, behind)
             case Distinct(), [How.SHARED] if op.id in self.answered:
                 return Place(How.COVERING, behind)
             case (
@@ -160,6 +166,10 @@ class Rules:
         """
         assert isinstance(op.function, Aggregate)
         return op.id in self.partial and not place.origins.keys() >= set(op.function.by)
+
+    def _return(self, place: Place, keys: Mapping[str, Key]) -> bool:
+        """Whether what goes is where it came: it enters by a key, or from outside."""
+        return all(keys[e] is not None or e in self.inputs for e in place.behind)
 
     def _meet(self, op: Operator, given: list[Place], keys: dict[str, Key]) -> bool:
         """Whether the rows that must be together are, or will be by keys that are still open."""
