@@ -22,11 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
-from millstream.connectors.chunks import Reader, Rejected, Writer
+from millstream.connectors.chunks import Reader, Rejected
 from millstream.connectors.frames import Frame, framed
 from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.connectors.outputs import closing_of
-from millstream.engine.given import located, location_of, placed, plain_reader, reader_of
+from millstream.engine.given import (
+    OutputGiven,
+    located,
+    location_of,
+    placed,
+    plain_reader,
+    reader_of,
+    writer_given,
+)
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.finished import CallingWriter, OnChange
@@ -46,15 +54,12 @@ from millstream.source import Source
 
 if TYPE_CHECKING:
     from millstream.calculus.estimates import Measures
-    from millstream.connectors.write import Shape
     from millstream.live import Live
     from millstream.optimiser.optimise import Pass
 
 #: An input: a file or pattern, a location, rows as dictionaries with `_time`, or a table of
 #: Arrow, pandas or Polars.
 InputGiven = str | Path | Location | Frame | Iterable[Mapping[str, Any]]
-#: An output: a file, a location, or a writer of your own.
-OutputGiven = str | Path | Location | Writer
 
 ENGINES: dict[str, str] = {
     "reference": "millstream.engine.reference.run:run",
@@ -349,13 +354,13 @@ class Compiled:
         types = program.queue_types()
 
         def writer(name: str) -> Any:
-            made = _writer(name, outputs.get(name), types[name], is_following=is_following)
+            made = writer_given(name, outputs.get(name), types[name], is_following=is_following)
             return CallingWriter(on_change[name], made) if name in on_change else made
 
         writers = {name: opened(writer(name)) for name in program.outputs}
         late = {
             one.name: opened(
-                _writer(key, outputs[key], one, is_following=is_following), is_aside=True
+                writer_given(key, outputs[key], one, is_following=is_following), is_aside=True
             )
             for key, one in late_names(program).items()
             if key in outputs
@@ -587,15 +592,3 @@ def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[
 def outputs_of(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
     """What is said of outputs, all of which a run of the program has."""
     return _checked(given, (*program.outputs, REJECTED, *late_names(program)), "output")
-
-
-def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:
-    """The writer for what is given: in memory if that is nothing."""
-    from millstream.connectors.memory import MemoryWriter
-    from millstream.connectors.outputs import writer_of
-
-    if given is None:
-        return MemoryWriter()
-    if not isinstance(given, (str, Path, Location)):
-        return given
-    return writer_of(name, location_of(given), shape, is_following=is_following)

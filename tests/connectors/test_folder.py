@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from millstream import api
 from millstream.calculus.types import INTEGER, QueueType, Schema
 from millstream.connectors import folder as folder_module
 from millstream.connectors.chunks import BatchWriter, numbered
@@ -18,6 +17,7 @@ from millstream.connectors.folder import RECORD, FolderWriter, parts_in
 from millstream.connectors.location import Format, parse_location
 from millstream.connectors.memory import MemoryWriter
 from millstream.connectors.write import open_rejected_writer, open_writer
+from millstream.engine.given import writer_given
 from millstream.errors import MillstreamError, RunError
 from millstream.plan.batch import Batch, batch_of, empty_batch
 from tests.connectors.killed import NEW, TYPE, deliver, expected_rows
@@ -311,7 +311,7 @@ def test_only_what_remembers_its_batches_says_so(tmp_path: Path) -> None:
     ):  # fmt: skip
         for is_following, remembers in ((False, else_), (True, when_following)):
             text = name if name == "-" else f"{tmp_path}/{name}"
-            one = api._writer("x", text, ONE, is_following=is_following)
+            one = writer_given("x", text, ONE, is_following=is_following)
             assert remembers is isinstance(one, BatchWriter) is hasattr(one, "write_batch")
             assert isinstance(numbered(one), BatchWriter)
             one.abort()

@@ -1,11 +1,11 @@
-"""What a call is given for an input: rows as items, and what reads places and tables."""
+"""What a call is given for inputs and outputs: rows as items, and what reads and writes places."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from millstream.calculus.graph import Input
@@ -22,7 +22,7 @@ from millstream.calculus.types import (
     Type,
     Value,
 )
-from millstream.connectors.chunks import Reader
+from millstream.connectors.chunks import Reader, Writer
 from millstream.connectors.frames import FrameReader, framed, is_frame
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
@@ -30,6 +30,12 @@ from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import time_of
 from millstream.errors import UsageError, suggest
 from millstream.values.instants import micros_in, micros_of
+
+if TYPE_CHECKING:
+    from millstream.connectors.write import Shape
+
+#: An output: a file, a location, or a writer of your own.
+OutputGiven = str | Path | Location | Writer
 
 
 def items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
@@ -136,3 +142,17 @@ def plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reade
     if is_following and location.path is not None and not one.is_read_once:
         return MemoryReader(one, ())  # engines look for files themselves, as they come
     return open_reader(location, one)
+
+
+def writer_given(
+    name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool
+) -> Writer:
+    """The writer for what is given: in memory if that is nothing."""
+    from millstream.connectors.memory import MemoryWriter
+    from millstream.connectors.outputs import writer_of
+
+    if given is None:
+        return MemoryWriter()
+    if not isinstance(given, (str, Path, Location)):
+        return given
+    return writer_of(name, location_of(given), shape, is_following=is_following)
