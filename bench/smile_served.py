@@ -22,24 +22,35 @@ from millstream.languages.smile.served import load_served
 from millstream.source import Source
 
 ISSUES, PRICES = 50, 20
+TOKEN = "token-of-benchmarks"  # noqa: S105 - of brokers that live for a minute
 TRADE_FLOOR = Path(__file__).parents[1] / "examples/smile/trade_floor/trade_floor.smile"
 
 
 class Served:
-    """Mutable: `millstream serve` on a port of its own, with a log in a folder."""
+    """Mutable: `millstream serve` on a port of its own, with a log in a folder.
+
+    It is started again where it was, with the tokens it had.
+    """
 
     def __init__(self, folder: Path, *more: str) -> None:
-        command = [sys.executable, "-m", "millstream", "serve", str(TRADE_FLOOR), "--port", "0",
-                   "--checkpoint", str(folder), *more]  # fmt: skip
+        self.command = [sys.executable, "-m", "millstream", "serve", str(TRADE_FLOOR),
+                        "--checkpoint", str(folder), *more]  # fmt: skip
+        tokens = folder / "tokens"
+        tokens.touch(0o600)
+        tokens.write_text(f"{TOKEN} read, publish, admin\n")
+        self.command += ["--tokens", str(tokens)]
+        self.headers = {"Authorization": f"Bearer {TOKEN}"}
+        self.start(0)
+
+    def start(self, port: int) -> None:
         self.started = time.perf_counter()
         self.process = subprocess.Popen(  # noqa: S603 - our own command
-            command, stderr=subprocess.PIPE, text=True, env=os.environ
+            [*self.command, "--port", str(port)], stderr=subprocess.PIPE, text=True, env=os.environ
         )
         assert self.process.stderr is not None
         found = re.search(r":(\d+)$", self.process.stderr.readline().strip())
         assert found is not None
         self.port = int(found[1])
-        self.headers = {"Authorization": f"Bearer {self.process.stderr.readline().split()[1]}"}
 
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

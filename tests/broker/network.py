@@ -339,6 +339,8 @@ class Network:
         place.node.want(replica.view)
         if replica.subscriber is None or self.chance.random() < 0.1:
             wanted = asked(place.part.views[replica.view], has_ranges=True)
+            if replica.subscriber is not None:
+                replica.subscriber.leave()
             if replica.token is None:
                 replica.rows = {}
             replica.subscriber = Subscriber(place.broker, wanted, replica.token)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from millstream.broker.evaluate import Changes
 from millstream.broker.records import plain
-from millstream.calculus.terms import Term
-from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Row, Schema
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Kind, Row, Schema, Value
 from millstream.errors import CheckError, Fault, UsageError
 from millstream.languages.served import FINAL_COLUMN, MASK_COLUMN, ServedView
 from millstream.meaning.scalars import evaluate
@@ -22,6 +24,12 @@ from millstream.source import Source
 
 #: A condition is never longer.
 LONGEST = 4096
+#: Comparisons, what they are from the other side, and the kinds of values that Python knows.
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_PLAIN = frozenset({Kind.INTEGER, Kind.TIME, Kind.TEXT})
 
 
 @dataclass(frozen=True)
@@ -39,40 +47,68 @@ class Asked:
     def shown(self, changes: Changes) -> Changes:
         """The changes that can be seen of some; what differs elsewhere only is none."""
         made: Changes = {}
-        columns = self.columns
         for row, weight in changes.items():
-            if self._lets_in(row):
-                seen = tuple(row[n] for n in columns)
+            if self.lets_in(row):
+                seen = self.seen(row)
                 made[seen] = made.get(seen, 0) + weight
         return {row: weight for row, weight in made.items() if weight}
 
-    @property
+    def seen(self, row: Row) -> Row:
+        """The columns of a row that are asked for."""
+        return tuple([row[n] for n in self.columns])
+
+    @cached_property
     def digest(self) -> str:
         """What tells this question from others of the view."""
         said = repr((self.view.name, self.text, self.final_only, self.has_ranges, self.has_mask))
         return hashlib.sha256(said.encode()).hexdigest()[:8]
 
-    @property
+    @cached_property
     def columns(self) -> list[int]:
         return [n for n, name in enumerate(self.view.schema.names) if self._has(name)]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [self.view.schema.names[n] for n in self.columns]
+
+    @cached_property
+    def _tests(self) -> list[Callable[[Row], bool]]:
+        """What must hold of a row that is wanted."""
+        tests = [_test(term, self.view.schema) for term in _conditions(self.where)]
+        if self.final_only:
+            at = self.view.schema.index(FINAL_COLUMN)
+            tests.append(lambda row: row[at] is True)
+        return tests
+
+    @cached_property
+    def _pinned(self) -> dict[int, Value]:
+        """The columns that must have a certain value, by which those who ask can be found."""
+        made: dict[int, Value] = {}
+        for term in _conditions(self.where):
+            compared = _compared(term, self.view.schema)
+            if compared is not None and compared[1] == "==":
+                made[compared[0]] = compared[2]
+        return dict(sorted(made.items()))
+
+    @property
+    def pinned_columns(self) -> tuple[int, ...]:
+        return tuple(self._pinned)
+
+    @property
+    def pinned_values(self) -> tuple[Value, ...]:
+        return tuple(self._pinned.values())
 
     def _has(self, name: str) -> bool:
         if name in self.view.bounds:
             return self.has_ranges
         return self.has_mask or name != MASK_COLUMN
 
-    def _lets_in(self, row: Row) -> bool:
-        schema = self.view.schema
-        if self.final_only and row[schema.index(FINAL_COLUMN)] is not True:
-            return False
-        if self.where is None:
-            return True
-        return evaluate(self.where, dict(zip(schema.names, row, strict=True))) is True
+    def lets_in(self, row: Row) -> bool:
+        return all(test(row) for test in self._tests)
 
     def record(self, seen: Row) -> dict[str, Any]:
         """A row for JSON; the mask says whether it is in for ever (T) or for now (t)."""
-        names = [self.view.schema.names[n] for n in self.columns]
-        made = {n: plain(v) for n, v in zip(names, seen, strict=True)}
+        made = {n: plain(v) for n, v in zip(self._names, seen, strict=True)}
         if MASK_COLUMN in made:
             made["_mask"] = "T" if made.pop(MASK_COLUMN) else "t"
         return made
@@ -98,6 +134,41 @@ def asked(
         raise UsageError(f"no row of {view.name} can ever become final", hint=hint)
     term = None if where is None else condition(where, view.schema)
     return Asked(view, term, where or "", final == "only", has_ranges, has_mask)
+
+
+def _conditions(term: Term | None) -> Iterator[Term]:
+    """All that must be true; nothing else is asked of a condition than whether it is."""
+    if isinstance(term, Call) and term.function == "and":
+        for part in term.args:
+            yield from _conditions(part)
+    elif term is not None:
+        yield term
+
+
+def _compared(term: Term, schema: Schema) -> tuple[int, str, Value] | None:
+    """A column, a comparison and a value, where Python compares them as the language does."""
+    if not isinstance(term, Call) or term.function not in _COMPARISONS:
+        return None
+    first, second, comparison = *term.args, term.function
+    if isinstance(first, Literal):
+        first, second, comparison = second, first, _TURNED[comparison]
+    if not (isinstance(first, Column) and isinstance(second, Literal)):
+        return None
+    is_plain = first.type.kind is second.type.kind and first.type.kind in _PLAIN
+    if not is_plain or second.value is None:
+        return None
+    return schema.index(first.name), comparison, second.value
+
+
+def _test(term: Term, schema: Schema) -> Callable[[Row], bool]:
+    """Whether a condition is true of a row; one that is null is not."""
+    compared = _compared(term, schema)
+    if compared is not None:
+        at, comparison, value = compared
+        holds = _COMPARISONS[comparison]
+        return lambda row: row[at] is not None and holds(row[at], value)
+    names = schema.names
+    return lambda row: evaluate(term, dict(zip(names, row, strict=True))) is True
 
 
 def condition(text: str, schema: Schema) -> Term:

@@ -36,7 +36,7 @@ from millstream.broker.soft import LEAST, Frozen, Soft, SoftLog
 from millstream.broker.ticks import Fate, Judged
 from millstream.broker.views import KEPT, ViewRows
 from millstream.calculus.types import START_OF_TIME, Row, Value
-from millstream.errors import PlanError, UsageError
+from millstream.errors import PlanError, UsageError, listing
 from millstream.languages.language import function_named
 from millstream.languages.served import Served
 from millstream.source import Source
@@ -193,7 +193,7 @@ class Broker:
         if self.base is not None:
             after = self.base.position
             self._take_up(Begun(self.base.identity, dict(self.base.shapes)), shapes)
-            self.knowledge.restore(self.base.knowledge)
+            self.knowledge.restore(self.base.knowledge_for(self.served))
         if self.soft is not None and self.soft.position < after:
             self.soft = None
         if self.soft is not None:
@@ -219,6 +219,11 @@ class Broker:
         if self.base is None:
             return made
         later = frozenset(name for name in made.views if not self.base.is_whole(made, name))
+        if later and made.part is not None:
+            raise UsageError(
+                f"{listing(sorted(later))} would need rows that have gone from the log",
+                hint="take another folder with --checkpoint, or begin with --keep-log",
+            )
         again: Served = load(source, added, later) if later else made
         return again
 

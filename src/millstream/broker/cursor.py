@@ -21,6 +21,7 @@ import orjson
 
 from millstream.broker.asking import Asked
 from millstream.broker.core import Broker
+from millstream.broker.evaluate import Changes
 from millstream.broker.knowledge import NOTHING, Held
 from millstream.broker.views import ViewRows
 
@@ -63,6 +64,17 @@ class Subscriber:
         self.heard = Held(stand=_stand_in(asked, after) if self.is_reset else {})
         self.is_live = False
         self.told_known: dict[str, int] = {}
+        with broker.showing:
+            #: The view that is listened to, if it is still there, and what changes in it for this.
+            self._heard_in = broker.views.get(asked.view.name)
+            if self._heard_in is not None:
+                self.selection = self._heard_in.audience.join(self, self._heard_in.position)
+
+    def leave(self) -> None:
+        """Nobody listens any more."""
+        with self.broker.showing:
+            if self._heard_in is not None:
+                self._heard_in.audience.leave(self)
 
     @property
     def view(self) -> ViewRows:
@@ -71,13 +83,21 @@ class Subscriber:
     def has_little(self) -> bool:
         """Whether so few rows have changed since that telling them takes no time to speak of."""
         view = self.broker.views.get(self.asked.view.name)
-        return view is None or (self.position is not None and view.is_near(self.position, _FEW))
+        if view is None or not self._is_mine(view):
+            return True  # that is told
+        if self.position is None:
+            return False
+        return self.selection.is_near(self.position) or view.is_near(self.position, _FEW)
+
+    def _is_mine(self, view: ViewRows) -> bool:
+        """Whether it is the view that was asked for, and not another with its name."""
+        return view is self._heard_in and view.view.edition == self.asked.view.edition
 
     def next(self) -> list[Message]:
         """All that there is to say now; nothing if nothing has changed."""
         with self.broker.showing:
             view = self.broker.views.get(self.asked.view.name)
-            if view is None or view.view.edition != self.asked.view.edition:
+            if view is None or not self._is_mine(view):
                 raise ViewGone
             return self._next()
 
@@ -90,19 +110,20 @@ class Subscriber:
         if not gone and not here.covers(self.heard):
             return []
         self.heard = NOTHING
-        changed = None if self.position is None else self.view.since(self.position)
+        changes = None if self.position is None else self._since(self.position)
         messages: list[Message] = []
-        if changed is None:
+        if changes is None:
             if self.position is not None or self.is_reset:
                 why = {"lost": gone} if gone else {}
                 messages.append(Message("reset", self._token(None), why))
             messages += self._state()
             self.is_live = False
-        elif changes := self.asked.shown(changed):
+        elif changes:
             data: dict[str, Any] = {"changes": self.asked.changes(changes)}
             messages.append(Message("changes", self._token(self.view.position), data))
         self.is_reset = False
         self.position = self.view.position
+        self.selection.heard(self, self.position)
         if not self.is_live:
             self.is_live = True
             since = self.broker.complete_since(self.asked.view.name)
@@ -111,6 +132,14 @@ class Subscriber:
         elif not messages:
             messages += self._progress()
         return messages
+
+    def _since(self, position: int) -> Changes | None:
+        """What has changed for this question since a position; None if nobody knows."""
+        known = self.selection.since(position) if position <= self.view.position else None
+        if known is not None:
+            return known
+        changed = self.view.since(position)
+        return None if changed is None else self.asked.shown(changed)
 
     def _state(self) -> list[Message]:
         records = self.asked.records(self.asked.shown(self.view.rows))

@@ -24,7 +24,16 @@ from millstream.calculus.graph import Input, Operator, Program
 from millstream.calculus.types import QueueType
 from millstream.calculus.wiring import Queue, Wiring, needed_for
 from millstream.errors import CheckError
-from millstream.languages.served import Exported, Imported, Part, Served, Wired
+from millstream.languages.served import (
+    Always,
+    Exported,
+    Imported,
+    Need,
+    Part,
+    Served,
+    WhileIn,
+    Wired,
+)
 
 _LOADER = "millstream.broker.loading:load_part"
 
@@ -38,7 +47,27 @@ def part_of(served: Served, placement: Placement, broker: str) -> Served:
               "of": broker}  # fmt: skip
     streams = {n: s for n, s in served.streams.items() if n in part.hosted or n in part.imports}
     views = {n: v for n, v in served.views.items() if placed.homes[n] == broker}
-    return Served(orjson.dumps(record).decode(), _LOADER, streams, views, live, settled, part=part)
+    needs = {name: _needs_at(placed, part, name) for name in part.hosted}
+    return Served(orjson.dumps(record).decode(), _LOADER, streams, views, live, settled, part=part,
+                  needs=needs)  # fmt: skip
+
+
+def _needs_at(placed: Placed, part: Part, stream: str) -> tuple[Need, ...]:
+    """What the rows of a stream are needed for, as far as its broker can know that."""
+    if stream in part.exports:
+        return (Always("other brokers are sent it as it is"),)
+    needs = placed.served.needs.get(stream, (Always("nobody says how long"),))
+    return tuple(dict.fromkeys(_seen_at(placed, part.broker, need) for need in needs))
+
+
+def _seen_at(placed: Placed, broker: str, need: Need) -> Need:
+    """What needs a row, if a broker can see when it does not any more."""
+    if not isinstance(need, WhileIn):
+        return need
+    home, host = placed.homes[need.view], placed.hosts[need.stream]
+    if home != broker:
+        return Always(f"{need.view} lives at the broker {home}")
+    return need if host == broker else Always(f"{need.stream} is published at the broker {host}")
 
 
 class Graph:

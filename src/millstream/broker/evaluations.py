@@ -60,22 +60,28 @@ class Evaluations:
                 arrived.setdefault(content.stream, []).extend(content.rows)
             elif isinstance(content, KnownRecord) and self.knowledge.is_held(content):
                 sent.setdefault(content.relation, []).extend(self._changed(content).items())
-        changes = {name: net(some) for name, some in sent.items()}
+        return self._taken_in(arrived, {name: net(some) for name, some in sent.items()})
+
+    def begin(
+        self, position: int, checksum: int, knowledge: Mapping[str, Any],
+        rows: dict[str, list[Row]], held: dict[str, Changes],
+    ) -> dict[str, Changes]:  # fmt: skip
+        """Take in what is left of a log up to a record; what the views have then."""
+        self.knowledge.restore(knowledge)
+        self.position, self.checksum = position, checksum
+        self.held |= {name: dict(changes) for name, changes in held.items()}
+        return self._taken_in(rows, {name: dict(changes) for name, changes in held.items()})
+
+    def _taken_in(
+        self, arrived: dict[str, list[Row]], changes: dict[str, Changes]
+    ) -> dict[str, Changes]:
+        """Rows of streams here, and changes of what other brokers send."""
         for name in changes.keys() & self.served.streams.keys():
             arrived[name] = [
                 row for row, weight in changes.pop(name).items() for _ in range(weight)
             ]
         passed = self._passed_on(arrived, changes)
         return self._advanced(arrived, changes) | passed
-
-    def begin(
-        self, position: int, checksum: int, knowledge: Mapping[str, Any],
-        rows: dict[str, list[Row]],
-    ) -> dict[str, Changes]:  # fmt: skip
-        """Take in what is left of a log up to a record; what the views have then."""
-        self.knowledge.restore(knowledge)
-        self.position, self.checksum = position, checksum
-        return self._advanced(rows, {})
 
     def _advanced(
         self, arrived: dict[str, list[Row]], sent: Mapping[str, Changes]
@@ -133,8 +139,7 @@ class Evaluations:
         self.position, self.checksum = state["position"], state["checksum"]
         self.mark, self.told = state["mark"], dict(state["told"])
         self.waiting |= {name: list(some) for name, some in state["waiting"].items()}
-        for name, blob in state["held"].items():
-            self.held[name] = rows_of_blob(self._schema(name), blob)
+        self.held |= held_of(self.served, state["held"])
         if self.live is not None:
             self.live.restore(decode(state["live"]))
         if self.settled is not None:
@@ -203,6 +208,14 @@ def schemas_of(served: Served) -> dict[str, Schema]:
     if served.part is not None:
         made |= {name: one.schema for name, one in served.part.imports.items()}
     return made
+
+
+def held_of(served: Served, blobs: Mapping[str, bytes]) -> dict[str, Changes]:
+    """The relations of other brokers, as they were written down."""
+    if served.part is None:
+        return {}
+    imports = served.part.imports
+    return {name: rows_of_blob(imports[name].schema, blob) for name, blob in blobs.items()}
 
 
 def blob_of(schema: Schema, rows: Changes) -> bytes:

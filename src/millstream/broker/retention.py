@@ -49,7 +49,7 @@ class Retention:
             return None
         asked = _Asked(frozen)
         self.kept = asked.always
-        if asked.always.keys() >= frozen.served.streams.keys():
+        if asked.always.keys() >= frozen.served.hosted.keys():
             self.least = 2 * size
             return None
         made = self._made(frozen, identity, shapes, base, asked)
@@ -70,7 +70,7 @@ class Retention:
         asked: _Asked,
     ) -> Base | None:  # fmt: skip
         served = frozen.served
-        kept: dict[str, list[Row]] = {name: [] for name in served.streams}
+        kept: dict[str, list[Row]] = {name: [] for name in served.hosted}
         since = dict(base.since) if base is not None else {}
         for stream, row in self._rows(frozen, base):
             if asked.is_needed[stream](row):
@@ -83,7 +83,8 @@ class Retention:
         made = Base(
             identity, shapes, frozen.position, int(frozen.evaluations["checksum"]), knowledge,
             {name: rows_blob(served, name, rows) for name, rows in kept.items()}, {},
-            tuple(sorted(served.later)), since,
+            tuple(sorted(served.later)), since, frozen.evaluations["held"],
+            served.part.edition if served.part is not None else "",
         )  # fmt: skip
         stored = self._stored(frozen, made)
         if stored is None:
@@ -118,6 +119,10 @@ class Retention:
             if not all(row[at] is True for row in made[name]):
                 self.kept = {name: "its rows are needed, though nothing seemed to need them"}
                 return None
+        for name in frozen.served.relations.keys() - made.keys():
+            if rows[name] != frozen.rows[name]:
+                self.kept = {name: "other brokers have been sent rows that would be gone"}
+                return None
         return made
 
     def _write(self, base: Base, data: bytes) -> None:
@@ -137,16 +142,17 @@ class _Asked:
     def __init__(self, frozen: Frozen) -> None:
         self.frozen = frozen
         served = frozen.served
-        self.keys = {n: s.input.type.schema.index(s.key) for n, s in served.streams.items()}
+        self.keys = {n: s.input.type.schema.index(s.key) for n, s in served.hosted.items()}
         ticks = frozen.knowledge["ticks"]
-        self.horizons = {name: int(ticks[name]["horizon"]) for name in served.streams}
-        is_over = all(
+        self.horizons = {name: int(ticks[name]["horizon"]) for name in served.hosted}
+        # What others have sent is over when they say so, and that is not asked here.
+        is_over = served.part is None and all(
             s.until is not None and self.horizons[n] >= s.until for n, s in served.streams.items()
         )
         self.is_needed: dict[str, _IsNeeded] = {}
         #: The streams whose rows are all needed, and why.
         self.always: dict[str, str] = {}
-        for name in served.streams:
+        for name in served.hosted:
             needs = () if is_over else served.needs.get(name, (Always("nobody says how long"),))
             reasons = [need.reason for need in needs if isinstance(need, Always)]
             if reasons:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from millstream.broker.audience import Audience
 from millstream.broker.evaluate import Changes
 from millstream.languages.served import ServedView
 
@@ -20,6 +21,7 @@ class ViewRows:
 
     def __init__(self, view: ServedView, kept: int = KEPT) -> None:
         self.view = view
+        self.audience = Audience()
         self.rows: Changes = {}
         self.position = 0
         #: What changed, by the position it changed at; after `floor` nothing is missing.
@@ -45,6 +47,7 @@ class ViewRows:
             self.changed = position
             self.past.append((position, changes))
             self._size += len(changes)
+            self.audience.take(position, changes)
         while self._size > self.kept:
             self.floor, gone = self.past.popleft()
             self._size -= len(gone)
@@ -54,6 +57,7 @@ class ViewRows:
         self.past.clear()
         self._size = 0
         self.floor = self.position = self.changed = position
+        self.audience.begin(position)
 
     def is_near(self, position: int, most: int) -> bool:
         """Whether no more than so many rows have come and gone since a position."""

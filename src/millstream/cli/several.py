@@ -62,7 +62,8 @@ def _one(arguments: argparse.Namespace, served: Served, placement: Placement) ->
     folder = _folder(arguments, name)
     peers = Peers(name, placement.brokers, token)
     log = alone.log_of(arguments)
-    run = BrokerRun(part_of(served, placement, name), folder, peers=peers, log=log)
+    part = part_of(served, placement, name)
+    run = BrokerRun(part, folder, peers=peers, log=log, keeps_log=arguments.keep_log)
     parts = urlsplit(placement.brokers[name])
     port = parts.port or 0
     names = (*arguments.host, *([parts.hostname] if parts.hostname else []))
@@ -162,6 +163,7 @@ class _Children:
                               ("--checkpoint", arguments.checkpoint)):  # fmt: skip
             self.command += [option, value] if value else []
         self.command += [word for host in arguments.host for word in ("--host", host)]
+        self.command += ["--keep-log"] if arguments.keep_log else []
         own = {LINK_TOKEN: link_token, _STARTED_BY: str(os.getpid())}
         self.environment = {**os.environ, **own}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}

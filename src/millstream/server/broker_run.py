@@ -44,6 +44,7 @@ from millstream.languages.served import Served
 from millstream.server.linking import Peers
 from millstream.server.routes import Refusal
 from millstream.server.serving import FAILED, RECOVERING, RUNNING
+from millstream.server.waking import Waking
 
 #: So many rows may wait to be made durable; who brings more comes again.
 MOST_WAITING = 200_000
@@ -85,6 +86,8 @@ class BrokerRun:
         self._waiting = 0
         self._news = threading.Event()
         self._stop = threading.Event()
+        #: Those who listen to views, and those who wait until one has come to a position.
+        self.waking = Waking()
         self._listeners: dict[int, Callable[[], None]] = {}
         self._threads: list[threading.Thread] = []
         self._at_end: Callable[[], object] = lambda: None
@@ -101,7 +104,6 @@ class BrokerRun:
         self.keeps_because = (
             "it was asked for" if keeps_log
             else "it is in NATS" if log is not None
-            else "other brokers may ask for it" if served.part is not None
             else None
         )  # fmt: skip
         self._reading = threading.Lock()
@@ -299,7 +301,7 @@ class BrokerRun:
             # What is there by now stays, and all wait while Python looks through it for garbage.
             gc.collect()
             gc.freeze()
-        self._tell()
+        self._tell(is_all=True)
 
     def _stays(self, name: str, served: Served) -> bool:
         view = served.views.get(name)
@@ -325,7 +327,7 @@ class BrokerRun:
     # --- those who listen ---
 
     def listen(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Be told that views have changed; returns what ends that."""
+        """Be told whenever views have come further; returns what ends that."""
         with self.lock:
             self._listeners[id(told)] = told
 
@@ -344,16 +346,17 @@ class BrokerRun:
         finally:
             self.lock.release()
 
-    @property
-    def listening(self) -> int:
-        """How many listen."""
-        return len(self._listeners)
-
-    def _tell(self) -> None:
+    def _tell(self, *, is_all: bool = False) -> None:
+        """Views have moved on: wake those for whom a row has changed at once, or all."""
         with self.lock:
             listeners = list(self._listeners.values())
+            woken = [s for view in self.broker.views.values() for s in view.audience.woken()]
         for told in listeners:
             told()
+        if is_all:
+            self.waking.wake_all()
+        else:
+            self.waking.wake(woken)
 
     def check_ready(self) -> None:
         if self.status == FAILED:

@@ -93,7 +93,7 @@ def metrics(call: Call) -> Reply:
         lines.append(f'millstream_view_rows{{view="{_label(name)}"}} {len(view.rows)}')
     for name, value in (
         ("log_position", broker.log.durable), ("log_bytes", broker.log_bytes),
-        ("unseen_records", len(broker.unseen)), ("subscribers", run.listening),
+        ("unseen_records", len(broker.unseen)), ("subscribers", len(run.waking)),
     ):  # fmt: skip
         lines += [f"# TYPE millstream_{name} gauge", f"millstream_{name} {value}"]
     return Reply(None, text="\n".join(lines) + "\n")

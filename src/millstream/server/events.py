@@ -27,25 +27,22 @@ PAUSE_SECONDS = 0.005
 
 async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Message | None]:
     """What there is to say, as it comes; None now and then if there is nothing."""
-    loop = asyncio.get_running_loop()
-    news = asyncio.Event()
+    news = run.waking.add(subscriber)
     news.set()
-
-    def told() -> None:
-        with suppress(RuntimeError):  # the loop may have ended
-            loop.call_soon_threadsafe(news.set)
-
-    end = run.listen(told)
     try:
         while True:
-            try:
-                async with asyncio.timeout(QUIET_SECONDS):
-                    await news.wait()
-            except TimeoutError:
-                yield None
-                continue
+            if not news.is_set():
+                try:
+                    async with asyncio.timeout(QUIET_SECONDS):
+                        await news.wait()
+                except TimeoutError:
+                    yield None
+                    continue
             news.clear()
             said = run.said_at_once(subscriber)
+            if said is None:
+                await asyncio.sleep(PAUSE_SECONDS)  # views are just being changed
+                said = run.said_at_once(subscriber)
             if said is None:
                 said = await asyncio.to_thread(subscriber.next)
             for message in said:
@@ -54,7 +51,7 @@ async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Mess
                     return
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
-        end()
+        run.waking.remove(subscriber)
 
 
 class EventStream(Response):
@@ -81,6 +78,7 @@ class EventStream(Response):
         finally:
             telling.cancel()
             leaving.cancel()
+            self.subscriber.leave()
 
     async def _tell(self, send: Send) -> None:
         async for message in messages(self.run, self.subscriber):

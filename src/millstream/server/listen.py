@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import socket
 import ssl
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from millstream.server.gate import Gate
 from millstream.server.routes import Route, Run, Scope
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
 
+#: So many connections there may be, most of which listen and are silent.
+_MOST_AT_ONCE = 32_768
 #: Python changes threads this often, so that a question need not wait for the run.
 _SWITCH_SECONDS = 0.0005
 
@@ -62,6 +65,7 @@ def listen(
 ) -> None:  # fmt: skip
     """Answer until interrupted, or until the run fails; other brokers have a token of their own."""
     address.check()
+    _allow_many()
     own = bound(address.port)
     port = own.getsockname()[1]
     tokens, shown = _tokens(tokens_file)
@@ -74,6 +78,13 @@ def listen(
         say(f"token: {shown}")
     sys.setswitchinterval(_SWITCH_SECONDS)
     asyncio.run(_serve(serving, make_app(serving, tokens, hosts, routes), own, address))
+
+
+def _allow_many() -> None:
+    """As many connections as this process may have: each is an open file."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # then there are as many as before
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _tokens(path: Path | None) -> tuple[Tokens, str | None]:
@@ -102,8 +113,9 @@ def config_of(app: Any, address: Address = _PLAIN) -> uvicorn.Config:
     """How HTTP is spoken, and what is too much of it."""
     return uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
-        ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=4096, timeout_keep_alive=30,
-        timeout_graceful_shutdown=3, h11_max_incomplete_event_size=1 << 16, lifespan="off",
+        ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=_MOST_AT_ONCE,
+        timeout_keep_alive=30, timeout_graceful_shutdown=3, lifespan="off",
+        h11_max_incomplete_event_size=1 << 16,
         ssl_certfile=address.certificate, ssl_keyfile=address.key, http=CorkedHTTP,
     )  # fmt: skip
 

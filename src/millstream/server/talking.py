@@ -36,9 +36,8 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
             await socket.send_text(orjson.dumps(why).decode())
             await socket.close(AGAIN if refusal.status == 503 else NOT_UNDERSTOOD)
         return
-    telling = asyncio.ensure_future(
-        _tell(socket, run, Subscriber(run.broker, wanted, query.get("after")))
-    )
+    subscriber = Subscriber(run.broker, wanted, query.get("after"))
+    telling = asyncio.ensure_future(_tell(socket, run, subscriber))
     leaving = asyncio.ensure_future(_until_they_leave(socket))
     try:
         await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -53,6 +52,7 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
     finally:
         telling.cancel()
         leaving.cancel()
+        subscriber.leave()
 
 
 async def _tell(socket: WebSocket, run: BrokerRun, subscriber: Subscriber) -> None:
