@@ -9,9 +9,9 @@ from millstream.calculus.types import NUMBER, Field, Schema
 from millstream.engine.reference.feed import Event
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
 from millstream.languages.sheets.translate import translate_workbook
-from tests.languages.sheets.books import workbook
+from tests.languages.sheets.books import Cells, workbook
 
-#: W and V are windows of five values of A1 and B1.
+#: W and V are windows of five values of A1 and B1; K8 and K9 hold 2 and 4.
 FORMULAS = (
     "=ROWS(UNIQUE(W1))", "=COUNT(UNIQUE(W1))", "=SUMPRODUCT(1/COUNTIF(W1,W1))",
     "=SUM(FILTER(W1,W1>3))", "=AVERAGE(FILTER(W1,W1>3,0))", "=COUNT(FILTER(W1,V1>3))",
@@ -28,14 +28,15 @@ FORMULAS = (
     "=SUM(IF(W1>AVERAGE(W1),1,0))", "=ROWS(W1)", "=SUM(W1*A1)", "=NPV(0.1,W1)",
     "=IF(COUNT(W1)>2,ROWS(UNIQUE(W1))/ROWS(W1),0)", "=INDEX(SORT(W1,,-1),1)-MAX(W1)",
     "=IFERROR(AVERAGE(FILTER(W1,(W1>1)*(V1<4))),-1)", "=SUM(TAKE(W1,-2))-SUM(DROP(W1,-2))",
-    "=SUM(A1*{1,2,3})", "=MATCH(A1,{1,2,3},0)",
+    "=SUM(A1*{1,2,3})", "=MATCH(A1,{1,2,3},0)", "=INDEX(FREQUENCY(W1,K8:K9),2)",
+    "=SUMPRODUCT(COUNTIF(W1,K8:K9))", "=SUMPRODUCT(LARGE(W1,K8:K9))", "=COUNT(W1,1/0)",
 )  # fmt: skip
 COLUMNS = Schema((Field("x", NUMBER), Field("y", NUMBER)))
 
 
 def sheet(*formulas: str) -> Program:
     """A sheet with an output of each formula."""
-    cells = {"W1": "=WINDOWROWS(A1,5)", "V1": "=WINDOWROWS(B1,5)"}
+    cells: Cells = {"W1": "=WINDOWROWS(A1,5)", "V1": "=WINDOWROWS(B1,5)", "K8": 2, "K9": 4}
     cells |= {f"C{n}": formula for n, formula in enumerate(formulas, 1)}
     inputs = InputBinding("In", (Binding("x", "A1"), Binding("y", "B1")), columns=COLUMNS)
     shown = tuple(Binding(f"z{n}", f"C{n}") for n in range(1, len(formulas) + 1))

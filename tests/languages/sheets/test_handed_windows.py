@@ -33,6 +33,12 @@ ORACLE: dict[str, Callable[[Numbers, Numbers], Any]] = {
     "=SUM(TAKE(W1,-3))": lambda w, _: sum(w[-3:]),
     "=REDUCE(0,W1,LAMBDA(a,x,a*2+x))": lambda w, _: sum(x * 2**n for n, x in enumerate(w[::-1])),
     "=INDEX(FREQUENCY(W1,{2,4}),2)": lambda w, _: sum(1 for x in w if 2 < x <= 4),
+    "=INDEX(FREQUENCY(W1,K8:K9),2)": lambda w, _: sum(1 for x in w if 2 < x <= 4),
+    "=SUMPRODUCT(COUNTIF(W1,K8:K9))": lambda w, _: w.count(2) + w.count(4),
+    "=SUMPRODUCT(LARGE(W1,K8:K9))": lambda w, _: (
+        sorted(w)[-2] + sorted(w)[-4] if len(w) > 3 else None
+    ),
+    "=COUNT(W1,1/0)": lambda w, _: len(w),
     "=MAX(FREQUENCY(W1,W1))": lambda w, _: max(w.count(x) for x in w),
     "=LET(w,W1,SUM(w)/COUNT(w))": lambda w, _: sum(w) / len(w),
     "=SLOPE(W1,V1)": lambda w, v: _slope(w, v) if len(set(v)) > 1 else None,

@@ -23,7 +23,7 @@ from millstream.calculus.sheets import (
     SheetCell,
     TimeWindow,
 )
-from millstream.kernels.sheets.summary import WindowSummary
+from millstream.kernels.sheets.summary import WindowSummary, is_kept
 from millstream.values.excel.arrays import Area, Array, Cells, window_of
 from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import Context, Names, array_of, value_of
@@ -134,11 +134,13 @@ class LiveCells:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.static.extent(sheet)
 
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> tuple[Scalar] | None:
+    def kept_aggregate(
+        self, function: str, count: int, sheet: str, row: int, column: int
+    ) -> Callable[..., tuple[Scalar] | None] | None:
         buffer = self.state.windows.get((sheet, row, column))
-        return None if buffer is None else buffer.summarised().aggregate(function, arguments)
+        if buffer is None or not is_kept(function, count):
+            return None
+        return buffer.summarised().aggregate(function, count)
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """Tables of constants are searched quickly; where values change nothing is kept."""

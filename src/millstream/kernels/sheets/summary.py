@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from millstream.values.excel.functions_statistics import percentile_of
 from millstream.values.excel.gather import has_wildcards
@@ -173,12 +174,16 @@ class WindowSummary:
 
     # --- aggregates ---
 
-    def aggregate(self, function: str, arguments: list[Scalar]) -> tuple[Scalar] | None:
-        """The value of an aggregate in a tuple of one; None if it is not kept."""
-        aggregate = _AGGREGATES.get((function, len(arguments)))
-        if aggregate is None or (self.errors and function not in _WITH_ERRORS):
+    def aggregate(self, function: str, count: int) -> Callable[..., tuple[Scalar] | None] | None:
+        """An aggregate of so many other values, which gives a tuple of one; None if not kept."""
+        if self.errors and function not in _WITH_ERRORS:
             return None
-        return aggregate(self, *arguments)
+        return partial(_AGGREGATES[function, count], self)
+
+
+def is_kept(function: str, count: int) -> bool:
+    """Is an aggregate of so many other values kept for windows?"""
+    return (function, count) in _AGGREGATES
 
 
 def _key(value: Scalar) -> tuple[type, Scalar]:

@@ -6,7 +6,7 @@ XFD1048576 must not make a column a million cells long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -39,10 +39,13 @@ class Cells(Protocol):
         """The values in the window that a cell holds, oldest first, as a column."""
         ...
 
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> tuple[Scalar] | None:
-        """An aggregate of a window that is kept up to date, in a tuple of one, or None."""
+    def kept_aggregate(
+        self, function: str, count: int, sheet: str, row: int, column: int
+    ) -> Callable[..., tuple[Scalar] | None] | None:
+        """An aggregate of a window, of so many other values, if it is kept up to date.
+
+        It gives a tuple of one, or None where the window must be looked at after all.
+        """
         return None
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:

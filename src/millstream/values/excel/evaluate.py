@@ -343,11 +343,19 @@ def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
     windows = [a for a in node.arguments if type(a) is WindowOf]
     if len(windows) != 1:
         return None
-    others = [
-        one_value(evaluate(a, context), context) for a in node.arguments if a is not windows[0]
-    ]
-    cell = windows[0].cell
-    return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
+    cell, count = windows[0].cell, len(node.arguments) - 1
+    kept = context.cells.kept_aggregate(node.function, count, cell.sheet, cell.row, cell.column)
+    if kept is None:
+        return None
+    try:
+        others = [evaluate(a, context) for a in node.arguments if a is not windows[0]]
+    except Raised:
+        return None  # the function itself may pass over an error
+    if any(
+        isinstance(o, (Array, Union)) or (isinstance(o, Area) and not o.is_cell) for o in others
+    ):
+        return None  # of many values
+    return kept(*(one_value(o, context) for o in others))
 
 
 def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
