@@ -321,7 +321,7 @@ class Formulas(Choices, Tables):
 
     def _whether(self, condition: str) -> Operand:
         value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {condition} else 0.0")
+        self.lines.add(f"{value} = ({condition}) * 1.0")
         return Operand(BOOLEAN, value, may_be_empty=False)
 
     def is_of(self, kind: Kind, arguments: tuple[Node, ...]) -> Operand:
@@ -354,7 +354,7 @@ class Formulas(Choices, Tables):
         refuse_if(not is_plain, "EXACT of what is no text")
         value, status = self.lines.fresh()
         self.lines.used.add("first_error")
-        self.lines.add(f"{value} = 1.0 if {a.value} == {b.value} else 0.0")
+        self.lines.add(f"{value} = ({a.value} == {b.value}) * 1.0")
         self.lines.add(f"{status} = first_error({a.status}, {b.status})")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
 

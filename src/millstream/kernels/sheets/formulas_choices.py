@@ -43,7 +43,7 @@ class Choices(FormulasBase):
         self.lines.used.add(function)
         order, status = self.lines.made(f"{function}({', '.join(arguments)})")
         value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {order} {COMPARISONS[operator]} else 0.0")
+        self.lines.add(f"{value} = ({order} {COMPARISONS[operator]}) * 1.0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
 
     def _folded(self, operand: Operand) -> str:
@@ -58,7 +58,7 @@ class Choices(FormulasBase):
         self.lines.used.add("compared_kinds")
         order, status = self.lines.made(f"compared_kinds({', '.join(sides)})")
         value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {order} {COMPARISONS[operator]} else 0.0")
+        self.lines.add(f"{value} = ({order} {COMPARISONS[operator]}) * 1.0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
 
     def _compared_by(self, operand: Operand) -> str:
@@ -163,7 +163,7 @@ class Choices(FormulasBase):
 
         def is_it(number: int) -> Operand:
             value, _ = self.lines.fresh()
-            self.lines.add(f"{value} = 1.0 if {whole} == {number}.0 else 0.0")
+            self.lines.add(f"{value} = ({whole} == {number}.0) * 1.0")
             return Operand(BOOLEAN, value, status, may_be_empty=False)
 
         return self._first_that_holds(
@@ -189,6 +189,6 @@ class Choices(FormulasBase):
     def not_(self, arguments: tuple[Node, ...]) -> Operand:
         operand = self.truth(self.operand(arguments[0]))
         value, status = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {operand.value} == 0.0 else 0.0")
+        self.lines.add(f"{value} = ({operand.value} == 0.0) * 1.0")
         self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)

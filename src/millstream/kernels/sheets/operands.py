@@ -84,8 +84,13 @@ class Lines:
         self.lines.append("    " * self.depth + line)
 
     def fresh(self) -> tuple[str, str]:
+        """Names that no other form has in the same loop.
+
+        Numba goes through the whole loop for every name that is assigned to at two places.
+        """
         self.count += 1
-        return f"v{self.count}", f"s{self.count}"
+        form = self.prefix.removesuffix("C").lower()
+        return f"v{self.count}{form}", f"s{self.count}{form}"
 
     def call(self, kind: Kind, function: str, *arguments: str) -> Operand:
         """A call of a function of `scalar_sheet` that gives a value and a status."""
