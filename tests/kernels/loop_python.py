@@ -131,6 +131,7 @@ BOXES: dict[str, Any] = {
     "NAN": math.nan,
     "float": float,
     "abs": abs,
+    "min": min,
     "range": range,
     "math": math,
     "int64": int,
@@ -140,15 +141,25 @@ BOXES: dict[str, Any] = {
 
 
 def run(
-    function: Function, *, has_nulls: bool = False, is_sound: bool = False, entry: Entry = ROWS
+    function: Function,
+    *,
+    has_nulls: bool = False,
+    is_sound: bool = False,
+    entry: Entry = ROWS,
+    begin: int = 0,
+    before: dict[Memory, dict[int, Any]] | None = None,
 ) -> dict[Memory, dict[int, Any]]:
-    """What a loop has written, by memory."""
+    """What a loop has written, by memory; it goes on from a row and from what was written there."""
     written = emit(choices(function), entry)
     names = _names(function, is_sound=is_sound)
     frame: dict[int, Any] = {}
     places = entry.places or {param: place for place, param in enumerate(written.params)}
     for param, place in places.items():
-        frame[place] = _given(param) if isinstance(param, Given) else Cells(param, has_nulls)
+        frame[place] = (
+            _given(param, begin)
+            if isinstance(param, Given)
+            else Cells(param, has_nulls, dict((before or {}).get(param, {})))
+        )
     exec(written.source[written.source.index("def run") :], names)  # noqa: S102
     if entry is ROWS:
         names["run"](frame)
@@ -163,9 +174,10 @@ def run(
     }
 
 
-def _given(given: Given) -> int:
+def _given(given: Given, begin: int) -> int:
     """Numbers that let loops go on for a while, and no longer."""
-    return {"code": 3, "rows": COUNT}.get(given.kind, some(given.name) % 5)
+    known = {"code": 3, "rows": COUNT, "begin": begin}
+    return known.get(given.kind, some(given.name) % 5)
 
 
 def _names(function: Function, *, is_sound: bool) -> dict[str, Any]:

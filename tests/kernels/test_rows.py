@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -209,9 +210,7 @@ def test_what_fails_where_nothing_should_is_done_again(monkeypatch: pytest.Monke
     )
     assert "out_valid" not in kernel.source
     assert [(1, 10), (0, 4)] == rows_of(kernel, (7, 3), (-9, 1), (3, 1))
-    assert [True] == [kernel.is_hopeful]
     assert [(None, 6), (0, 4)] == rows_of(kernel, (6, 0), (3, 1))
-    assert [False] == [kernel.is_hopeful]
     assert {"division by zero in x % y": 1} == kernel.faults()
     assert [(1, 10), (None, 1)] == rows_of(kernel, (7, 3), (1, 0))
     assert {"division by zero in x % y": 2} == kernel.faults()
@@ -249,3 +248,39 @@ def test_a_key_that_depends_on_state_does_not_compile() -> None:
         "(out, $w) <- Fold[by k; set $w.n = $w.n + 1; emit n = $w.n](b, $w);"
     )
     assert 'the key "k" of Fold->out depends on a variable' == found
+
+
+_KEEPS_NOTHING = (
+    "output out, next; input a(s text, x integer, y integer); (b, c) <- Duplicate(a);"
+    "(out) <- Map[s, q = x % y, u = coalesce(div(x, y), -1)](b);"
+    "(next) <- FlatMap[when x % y > 1 emit q = x, t = s; emit q = x + y, t = s](c);"
+)
+_KEEPS = (
+    "output sums; input a(s text, x integer, y integer); variable $v(total integer = 0);"
+    "(sums, $v) <- Fold[set $v.total = $v.total + coalesce(div(x, y), 0);"
+    "emit s, total = $v.total](a, $v);"
+)
+
+
+@pytest.mark.parametrize("text", [_KEEPS_NOTHING, _KEEPS])
+@pytest.mark.parametrize("how_many", [0, 1, 5, 400])
+@pytest.mark.parametrize("of", ["nulls", "zeros", "both"])
+def test_a_null_or_a_fault_makes_its_block_slow_and_changes_nothing(
+    text: str, how_many: int, of: str
+) -> None:
+    """A batch in one piece gives what small ones give, which are never done by blocks."""
+    chance = random.Random(how_many)
+    rows: list[Row] = [(chance.choice("abc"), chance.randrange(99), 1) for _ in range(5000)]
+    for place in chance.sample(range(5000), how_many):
+        is_null = of == "nulls" or (of == "both" and chance.random() < 0.5)
+        rows[place] = ("z", chance.randrange(99), None if is_null else 0)
+    whole, cut = kernel_of(text), kernel_of(text)
+    at_once = [b.rows() for b in whole.process((batch(whole, list(enumerate(rows))),), ROUND)]
+    pieces: list[list[Row]] = [[] for _ in at_once]
+    for begin in range(0, 5000, 97):
+        piece = list(enumerate(rows))[begin : begin + 97]
+        for so_far, made in zip(pieces, cut.process((batch(cut, piece),), ROUND), strict=True):
+            so_far.extend(made.rows())
+    assert pieces == at_once
+    assert cut.faults() == whole.faults()
+    assert repr(cut.snapshot()) == repr(whole.snapshot())

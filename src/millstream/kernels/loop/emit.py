@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from millstream.calculus.types import INT64_MIN
 from millstream.kernels.loop.ir import (
+    ZERO,
     Body,
     Const,
     Count,
@@ -134,8 +135,9 @@ def _statement(statement: Statement) -> Iterator[str]:
             if otherwise:
                 yield "else:"
                 yield from _inside(otherwise)
-        case Count(local, limit, body):
-            yield f"for {local.name} in range({_text(limit)}):"
+        case Count(local, limit, body, begin):
+            bounds = _text(limit) if begin == ZERO else f"{_text(begin)}, {_text(limit)}"
+            yield f"for {local.name} in range({bounds}):"
             yield from _inside(body)
         case Loop(condition, body):
             yield f"while {'True' if condition is None else _text(condition)}:"

@@ -181,11 +181,12 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The body with a local that counts from 0 up to a limit."""
+    """The body with a local that counts from a beginning up to a limit."""
 
     local: Local
     limit: Value
     body: Body
+    begin: Value = ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +311,8 @@ def values_of(statement: Statement) -> tuple[Value, ...]:
             return (value,)
         case Store(_, index, value):
             return (index, value)
-        case Count(_, limit):
-            return (limit,)
+        case Count(_, limit, _, begin):
+            return (begin, limit)
         case Loop(condition):
             return () if condition is None else (condition,)
         case Guarded() | Leave():

@@ -18,14 +18,13 @@ import pyarrow as pa
 
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.types import QueueType
-from millstream.kernels.loop.cache import compiled
-from millstream.kernels.loop.emit import Written
 from millstream.kernels.loop.rows_arguments import Arguments
 from millstream.kernels.loop.rows_generated import generate
 from millstream.kernels.loop.rows_lanes import Lane, Lanes
 from millstream.kernels.loop.rows_layout import lay_out
 from millstream.kernels.loop.rows_nodes import Apply, Node, UnsupportedError
 from millstream.kernels.loop.rows_outputs import Outputs
+from millstream.kernels.loop.rows_parts import Call, Parts
 from millstream.kernels.loop.rows_trace import trace
 from millstream.kernels.loop.rows_values import Leaves
 from millstream.kernels.runtime.kernel import Round, State
@@ -49,9 +48,7 @@ def why_not(
 
 
 class RowKernel:
-    """Mutable: the state of its folds, how often each fault has occurred, and whether it still
-    hopes that none will.
-    """  # noqa: D205
+    """Mutable: the state of its folds, and how often each fault has occurred."""
 
     rests = True
 
@@ -66,7 +63,7 @@ class RowKernel:
         self.layout = lay_out(self.trace, variables)
         self.leaves = Leaves()
         self.functions = generate(self.trace, self.layout, self.leaves)
-        #: Whether it is worth hoping that nothing fails; not decided before there are rows.
+        #: Whether code for the best case is worth compiling; not decided before there are rows.
         self.is_hopeful: bool | None = None
         self._reset()
 
@@ -106,18 +103,14 @@ class RowKernel:
 
     def _run(self, arguments: Arguments) -> None:
         """Plain code first, careful code only where that does not do."""
-        if arguments.have_nulls(self.functions.columns):
-            self._call(self.functions.masked, arguments)
-            return
         if self.is_hopeful is None:
             self.is_hopeful = arguments.row_count >= _MANY
-        hopeful = self.functions.hopeful if self.is_hopeful else None
-        if hopeful is not None:
-            self._call(hopeful, arguments)
-            if not arguments.failed[0]:
-                return
-            self.is_hopeful = False  # who fails once will fail again
-        self._call(self.functions.plain, arguments)
+        if self.is_hopeful and len(self.trace.inputs) == 1:
+            Parts(self.functions, arguments).run()
+        elif arguments.with_nulls(self.functions.columns):
+            Call(self.functions.masked, arguments)()
+        else:
+            Call(self.functions.plain, arguments)()
 
     def _arguments(self, lanes: list[Lanes], outputs: Outputs | None) -> Arguments:
         return Arguments(
@@ -132,10 +125,6 @@ class RowKernel:
         )
 
     @staticmethod
-    def _call(function: Written, arguments: Arguments) -> None:
-        compiled(function.source)(arguments.frame(function.params))
-
-    @staticmethod
     def _empty(number: int, type_: QueueType, inputs: tuple[Batch, ...]) -> Batch:
         nothing = empty_batch(type_)
         rank = inputs[number].rank
@@ -145,7 +134,7 @@ class RowKernel:
         """Arithmetic that is needed as columns."""
         columns = self.functions.before[node]
         arguments = self._arguments([lanes] * len(self.trace.inputs), None)
-        self._call(columns.loop, arguments)
+        Call(columns.loop, arguments)()
         computed: dict[Node, Lane] = {}
         for number, one in enumerate(columns.nodes):
             values, valid, faults = (

@@ -52,8 +52,9 @@ class Arguments:
     outputs: Outputs | None = None
     made: dict[tuple[str, int], Array] = field(default_factory=dict)
     known: dict[int, Leaf] = field(default_factory=dict)
-    #: Whether a function that hoped for the best was wrong.
-    failed: Array = field(default_factory=lambda: np.zeros(1, np.bool_))
+    places: dict[int, Array] | None = None
+    #: How far a function has come that hopes for the best.
+    reached: Array = field(default_factory=lambda: np.zeros(1, np.int64))
     #: What a running function has the addresses of.
     alive: list[Array] = field(default_factory=list)
 
@@ -61,10 +62,10 @@ class Arguments:
     def row_count(self) -> int:
         return sum(len(lanes.batch) for lanes in self.lanes)
 
-    def have_nulls(self, columns: Iterable[Memory]) -> bool:
-        """Is there a null, or a fault, in any of these columns?"""
-        leaves = (self._leaf(column.first) for column in columns)
-        return any(leaf.valid is not None or leaf.faults is not None for leaf in leaves)
+    def with_nulls(self, columns: Iterable[Memory]) -> list[Leaf]:
+        """Those of these columns that have a null, or a fault."""
+        leaves = [self._leaf(number) for number in {column.first for column in columns}]
+        return [leaf for leaf in leaves if leaf.valid is not None or leaf.faults is not None]
 
     def find_places(self) -> dict[int, Array]:
         """The places of the keys of every row; makes room for new ones."""
@@ -80,11 +81,12 @@ class Arguments:
 
     def frame(self, params: Iterable[Param]) -> Array:
         """Numbers and the addresses of arrays, in the order in which a loop takes them."""
-        places = self.find_places()
+        if self.places is None:
+            self.places = self.find_places()
         cells: list[int] = []
         for param in params:
             if isinstance(param, Memory):
-                array = steady(self.array(param, places), DTYPES[param.rep])
+                array = steady(self.array(param, self.places), DTYPES[param.rep])
                 self.alive.append(array)
                 cells.append(array.__array_interface__["data"][0])
             else:
@@ -94,7 +96,7 @@ class Arguments:
     def number(self, given: Given) -> int:
         if given.kind == "rows":
             return len(self.lanes[given.first].batch)
-        return int(self.texts[given.first])
+        return 0 if given.kind == "begin" else int(self.texts[given.first])
 
     def array(self, param: Memory, places: dict[int, Array]) -> Array:
         match param.kind:
@@ -108,8 +110,8 @@ class Arguments:
                 return self._state(param)
             case "one":
                 return _ONE
-            case "failed":
-                return self.failed
+            case "reached":
+                return self.reached
             case "counters":
                 return self.counters
             case _:

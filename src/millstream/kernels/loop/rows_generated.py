@@ -34,9 +34,9 @@ def written(passes: tuple[Pass, ...], function: Function) -> Written:
 class Functions:
     """The loop in its versions, written when they are asked for, and loops that run before it.
 
-    The plain version is for batches in which no column that is read has a null, so that such
-    data pays nothing for those that might. The hopeful one is for such batches in which nothing
-    fails either, and tells if something did.
+    The plain version is for rows in which no column that is read has a null, so that such
+    data pays nothing for those that might. The hopeful one is for such rows in which nothing
+    fails either, and stops where something does.
     """
 
     lowered: Function

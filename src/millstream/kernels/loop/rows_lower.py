@@ -60,9 +60,9 @@ def lower_rows(trace: Trace, layout: LoopLayout, leaves: Leaves) -> Function:
     ]
     loop = _one_input(rows[0], bodies[0]) if len(rows) == 1 else _merged(rows, bodies)
     counted = [n for n, output in enumerate(layout.outputs) if not output.is_every_row]
-    before = (Set(one(), Load(Memory("one", Rep.NUMBER), ZERO)),
-              *(Set(_counter(n), ZERO) for n in counted))  # fmt: skip
     counts = Memory("counts", Rep.INTEGER)
+    before = (Set(one(), Load(Memory("one", Rep.NUMBER), ZERO)),
+              *(Set(_counter(n), Load(counts, integer(n))) for n in counted))  # fmt: skip
     after = (Store(counts, integer(n), _counter(n)) for n in counted)
     return Function((*before, *loop, *after), tuple(trace.parents))
 
@@ -92,7 +92,8 @@ def _counter(output: int) -> Local:
 
 
 def _one_input(row: Local, body: Guarded) -> Body:
-    return (Count(row, Given("rows"), (body,)),)
+    """A part of the rows may be done in one form, the next in another."""
+    return (Count(row, Given("rows"), (body,), Given("begin")),)
 
 
 def _merged(rows: list[Local], bodies: list[Guarded]) -> Body:

@@ -32,11 +32,14 @@ class Outputs:
         self.counts: Array = np.zeros(len(layout.outputs), np.int64)
 
     def array(self, kind: str, number: int, column: int) -> Array:
-        output = self.layout.outputs[number]
-        made = np.empty(
-            len(self.inputs[output.input]) * output.slot_count, self._dtype(kind, output, column)
-        )
-        self.arrays[kind, number, column] = made
+        made = self.arrays.get((kind, number, column))
+        if made is None:
+            output = self.layout.outputs[number]
+            room = len(self.inputs[output.input]) * output.slot_count
+            # Of rows in which nothing can be null a loop does not say so.
+            fresh = np.ones if kind == "out_valid" else np.empty
+            made = fresh(room, self._dtype(kind, output, column))
+            self.arrays[kind, number, column] = made
         return made
 
     @staticmethod

@@ -54,8 +54,8 @@ def with_values(statement: Statement, change: Change) -> Statement:
             return Tally(counters, base, changed(faults, change))
         case When(condition, then, otherwise):
             return When(changed(condition, change), then, otherwise)
-        case Count(local, limit, body):
-            return Count(local, changed(limit, change), body)
+        case Count(local, limit, body, begin):
+            return Count(local, changed(limit, change), body, changed(begin, change))
         case Decide(opens, condition):
             return Decide(opens, changed(condition, change))
         case Loop(condition, body):
@@ -71,8 +71,8 @@ def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Stateme
     match statement:
         case When(condition, then, otherwise):
             return When(condition, change(then), change(otherwise))
-        case Count(local, limit, body):
-            return Count(local, limit, change(body))
+        case Count(local, limit, body, begin):
+            return Count(local, limit, change(body), begin)
         case Loop(test, body):
             return Loop(test, change(body))
         case Guarded(lines):
