@@ -46,8 +46,8 @@ def require_taker(names: Mapping[str, str], takers: Iterable[Language]) -> None:
 
 def served_by(path: Path) -> Language | None:
     """The language of a file that a broker serves; None if it is none of these."""
-    found = (one for one in languages().values() if one.served is not None)
-    return next((one for one in found if path.suffix in one.endings), None)
+    served = (one for one in languages().values() if one.served is not None)
+    return next((one for one in served if path.suffix in one.endings), None)
 
 
 def translate_file(

@@ -204,5 +204,5 @@ class Served:
         return {name: s for name, s in self.streams.items() if name in self.part.hosted}
 
 
-def _exported(one: Exported) -> ServedView:
-    return ServedView(one.output, one.schema, True, None, frozenset(), False, "")
+def _exported(exported: Exported) -> ServedView:
+    return ServedView(exported.output, exported.schema, True, None, frozenset(), False, "")

@@ -393,8 +393,8 @@ class Body:
             if clause.keyword == "when":
                 when = self.condition(clause.items, "when")
             elif clause.keyword == "where":
-                one = self.requirement(clause, when)
-                requirements += [one] if one is not None else []
+                requirement = self.requirement(clause, when)
+                requirements += [requirement] if requirement is not None else []
                 when = None
             elif clause.keyword in ("emit", "on") and requirements:
                 part = "shown" if clause.keyword == "emit" else "asked"

@@ -18,20 +18,20 @@ class DeclaredByItself:
         self._folder = folder
         self._notes = notes
 
-    def __call__(self, one: ast.Declaration) -> ast.Declaration | Fault:
+    def __call__(self, declaration: ast.Declaration) -> ast.Declaration | Fault:
         """The declaration with its columns, or why they cannot be told."""
-        assert one.source is not None
-        span = one.name.span
+        assert declaration.source is not None
+        span = declaration.name.span
         try:
-            told = undeclared(
-                parse_location(one.source, self._folder), one.name.name,
-                None if one.time is None else one.time.name,
-                has_time=not one.is_read_once, how="TIME column",
+            inferred = undeclared(
+                parse_location(declaration.source, self._folder), declaration.name.name,
+                None if declaration.time is None else declaration.time.name,
+                has_time=not declaration.is_read_once, how="TIME column",
             )  # fmt: skip
         except MillstreamError as error:
             return replace(error.faults[0], span=span)
-        self._notes += [Fault(message, span, hint) for message, hint in told.notes]
-        columns = tuple(ast.Declared(ast.Word(f.name, span), f.type) for f in told.schema)
-        where = span if one.time is None else one.time.span
-        time = None if told.time is None else ast.Word(told.time, where)
-        return replace(one, columns=columns, time=time)
+        self._notes += [Fault(message, span, hint) for message, hint in inferred.notes]
+        columns = tuple(ast.Declared(ast.Word(f.name, span), f.type) for f in inferred.schema)
+        where = span if declaration.time is None else declaration.time.span
+        time = None if inferred.time is None else ast.Word(inferred.time, where)
+        return replace(declaration, columns=columns, time=time)

@@ -261,11 +261,12 @@ class _StatementReader:
                 break
         cursor.require(")", 'a comma or ")"')
 
-    def declared_by_source(self, cursor: Cursor, one: ast.Declaration) -> ast.Declaration:
-        if one.source is None:
-            hint = f"write {one.name.name} (column type, ...), or FROM 'file' to take its columns"
-            cursor.fail("this has no columns", one.name.span, hint)
-        declared = self.declare(one)
+    def declared_by_source(self, cursor: Cursor, declaration: ast.Declaration) -> ast.Declaration:
+        if declaration.source is None:
+            name = declaration.name
+            hint = f"write {name.name} (column type, ...), or FROM 'file' to take its columns"
+            cursor.fail("this has no columns", name.span, hint)
+        declared = self.declare(declaration)
         if isinstance(declared, Fault):
             cursor.fail(declared.message, declared.span, declared.hint)
         return declared

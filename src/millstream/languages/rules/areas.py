@@ -68,8 +68,8 @@ def _features(document: Any) -> Iterator[dict[str, Any]]:
 
 def _name(feature: dict[str, Any]) -> str | None:
     properties = feature.get("properties")
-    found = properties.get("name") if isinstance(properties, dict) else None
-    return found if isinstance(found, str) else None
+    name = properties.get("name") if isinstance(properties, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _area(shapely: Any, shape: Any) -> Area:

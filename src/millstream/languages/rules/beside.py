@@ -29,15 +29,15 @@ class Memory:
         """The column for a condition or value that looks back; equal ones share it."""
         return self.add(Remembered("", kind, terms, length), kind)
 
-    def add(self, one: Kind, word: str) -> Kind:
+    def add(self, column: Kind, word: str) -> Kind:
         """The column, named by a word; equal ones are one column."""
-        key = (type(one), *(getattr(one, f.name) for f in dataclasses.fields(one)))
+        key = (type(column), *(getattr(column, f.name) for f in dataclasses.fields(column)))
         if key not in self.columns:
             name = f"{word} {len(self.columns) + 1}"
-            self.columns[key] = dataclasses.replace(one, column=name)
-        found = self.columns[key]
-        assert isinstance(found, type(one))
-        return found
+            self.columns[key] = dataclasses.replace(column, column=name)
+        column_there = self.columns[key]
+        assert isinstance(column_there, type(column))
+        return column_there
 
     def all(self) -> tuple[Beside, ...]:
         return tuple(self.columns.values())

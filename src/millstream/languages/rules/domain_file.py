@@ -201,7 +201,7 @@ class _Reader:
         return tables
 
     def places(self, document: dict[str, Any]) -> dict[str, Place]:
-        found: dict[str, Place] = {}
+        places: dict[str, Place] = {}
         for name, table in self.described(document, "place").items():
             pair = ("latitude", "longitude") if "latitude" in table else ("x", "y")
             given = {k: v for k, v in table.items() if k != "unit"}
@@ -218,11 +218,11 @@ class _Reader:
                 self.fail(str(error), "place", name, "unit", hint=error.hint)
                 continue
             numbers = (float(given[pair[0]]), float(given[pair[1]]))
-            found[name] = Place(numbers, "latitude" in table, known)
-        return found
+            places[name] = Place(numbers, "latitude" in table, known)
+        return places
 
     def areas(self, document: dict[str, Any], folder: Path) -> dict[str, Area]:
-        found: dict[str, Area] = {}
+        areas: dict[str, Area] = {}
         for name in self.described(document, "area"):
             known = ("wkt", "file", "name")
             table = self.table(document["area"], name, known, "area") or {}
@@ -231,12 +231,12 @@ class _Reader:
                 self.fail("an area has an outline: wkt, or a GeoJSON file", "area", name)
                 continue
             try:
-                found[name] = (
+                areas[name] = (
                     area_of_wkt(wkt) if file is None else area_of_file(folder / file, feature)  # type: ignore[arg-type]
                 )
             except AreaError as error:
                 self.fail(str(error), "area", name, hint=error.hint)
-        return found
+        return areas
 
     # --- entities ---
 

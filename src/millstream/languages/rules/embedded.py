@@ -225,13 +225,13 @@ def distance(one: EntityWords | str, other: EntityWords | str) -> Value:
     return Value(ast.Apply("distance", (_named(one), _named(other)), _place()))
 
 
-def inside(one: EntityWords | str, area: str) -> Value:
+def inside(entity: EntityWords | str, area: str) -> Value:
     """Whether something lies in an area of the domain."""
-    return Value(ast.Apply("inside", (_named(one), _named(area)), _place()))
+    return Value(ast.Apply("inside", (_named(entity), _named(area)), _place()))
 
 
-def _named(one: EntityWords | str) -> ast.Word:
-    name = one if isinstance(one, str) else one._entity  # noqa: SLF001  its fields are those of a row
+def _named(entity: EntityWords | str) -> ast.Word:
+    name = entity if isinstance(entity, str) else entity._entity  # noqa: SLF001  its fields are those of a row
     return ast.Word(name, _place())
 
 

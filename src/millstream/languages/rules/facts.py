@@ -90,20 +90,20 @@ class Facts:
             flow = self._with(flow, one, self._identity() | asked.union(*later_on))
         return flow
 
-    def _with(self, flow: Queue, one: Beside, keep: frozenset[str]) -> Queue:
+    def _with(self, flow: Queue, beside: Beside, keep: frozenset[str]) -> Queue:
         """The facts with a column beside them."""
-        match one:
+        match beside:
             case Totalled():
-                table = self.domain.entities[one.entity]
-                rows = flow if one.is_own else self._table(table)
-                if one.pairing is not None:
+                table = self.domain.entities[beside.entity]
+                rows = flow if beside.is_own else self._table(table)
+                if beside.pairing is not None:
                     key = self._subject_key()
-                    return add_paired_total(self.wiring, flow, rows, one, key, keep)
-                return add_total(self.wiring, flow, rows, one, keep)
+                    return add_paired_total(self.wiring, flow, rows, beside, key, keep)
+                return add_total(self.wiring, flow, rows, beside, keep)
             case Measured():
-                return add_measure(self.wiring, flow, one, keep)
+                return add_measure(self.wiring, flow, beside, keep)
             case _:
-                return add_column(self.wiring, flow, one, self._subject_key(), keep)
+                return add_column(self.wiring, flow, beside, self._subject_key(), keep)
 
     def _subject_key(self) -> str:
         subject = self.domain.entities[self.domain.subject]
@@ -183,10 +183,10 @@ class Facts:
                     self._need(ColumnPath(one, column))
             self._mentioned(entity.nearest.where)
 
-    def _need_rows(self, one: Totalled) -> None:
+    def _need_rows(self, totalled: Totalled) -> None:
         """The columns of a table that a total reads; finding a row of a subject takes none."""
-        entity = self.domain.entities[one.entity]
-        columns = {name.partition(".")[2] for name in one.rows()} | set(_key_columns(entity))
+        entity = self.domain.entities[totalled.entity]
+        columns = {name.partition(".")[2] for name in totalled.rows()} | set(_key_columns(entity))
         # Rows are counted even if nothing of them is read.
         columns = columns or {next(iter(entity.columns))}
         self.totalled.setdefault(entity.name, set()).update(columns)

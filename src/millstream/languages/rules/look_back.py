@@ -22,43 +22,43 @@ if TYPE_CHECKING:
 _LONGEST = 100 * 366 * 24 * 3600 * 10**6
 
 
-def looked_back(checker: Checker, one: Apply) -> Typed | None:
-    value, other = one.args
+def looked_back(checker: Checker, apply: Apply) -> Typed | None:
+    value, other = apply.args
     if checker.memory is None:
-        checker.fail("what was before cannot be asked here", one.span,
+        checker.fail("what was before cannot be asked here", apply.span,
                      "conditions of a domain are about this moment")  # fmt: skip
         return None
     if checker.row is not None:
-        checker.fail("inside a total only this moment can be asked about", one.span,
+        checker.fail("inside a total only this moment can be asked about", apply.span,
                      "look back at the total as a whole: count(...) > 2 for 10 min")  # fmt: skip
         return None
-    if one.operator == "rate":
-        change = Apply("-", (value, Apply("before", one.args, one.span)), one.span)
+    if apply.operator == "rate":
+        change = Apply("-", (value, Apply("before", apply.args, apply.span)), apply.span)
         if length_of(checker, other) is None:
             return None
-        return checker.typed(Apply("/", (change, other), one.span))
-    if one.operator in BETWEEN:
-        return _between(checker, checker.memory, one)
-    if one.operator == "before":
+        return checker.typed(Apply("/", (change, other), apply.span))
+    if apply.operator in BETWEEN:
+        return _between(checker, checker.memory, apply)
+    if apply.operator == "before":
         return _before(checker, checker.memory, value, other)
-    condition = checker.condition(value, f"what stands before {one.operator}")
+    condition = checker.condition(value, f"what stands before {apply.operator}")
     length = length_of(checker, other)
     if condition is None or length is None:
         return None
-    remembered = checker.memory.of(one.operator, (condition.term,), length)
+    remembered = checker.memory.of(apply.operator, (condition.term,), length)
     # What has lasted until now holds now, and what holds now has held within any time.
     both = (condition.formula, logic.Fact(remembered.column))
-    formula = logic.All(both) if one.operator == "for" else logic.Some(both)
+    formula = logic.All(both) if apply.operator == "for" else logic.Some(both)
     return Truthful(truth_of(remembered), formula)
 
 
-def _between(checker: Checker, memory: Memory, one: Apply) -> Typed | None:
-    value, other = one.args
-    first = checker.condition(value, f"what stands before {one.operator}")
-    second = checker.condition(other, f"what follows {one.operator}")
+def _between(checker: Checker, memory: Memory, apply: Apply) -> Typed | None:
+    value, other = apply.args
+    first = checker.condition(value, f"what stands before {apply.operator}")
+    second = checker.condition(other, f"what follows {apply.operator}")
     if first is None or second is None:
         return None
-    remembered = memory.of(one.operator, (first.term, second.term))
+    remembered = memory.of(apply.operator, (first.term, second.term))
     return Truthful(truth_of(remembered), logic.Fact(remembered.column))
 
 

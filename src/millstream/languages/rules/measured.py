@@ -46,14 +46,16 @@ class Measured:
         return frozenset[str]().union(*map(columns_read, self.terms))
 
 
-def add_measure(wiring: RulesWiring, facts: Queue, one: Measured, keep: frozenset[str]) -> Queue:
+def add_measure(
+    wiring: RulesWiring, facts: Queue, measured: Measured, keep: frozenset[str]
+) -> Queue:
     """The facts with one more column; of the others those in `keep` stay.
 
     A step at a time, so that nothing is computed twice.
     """
-    name = one.column.replace(" ", "_")
+    name = measured.column.replace(" ", "_")
     others = [n for n in facts.schema.names if n in keep]
-    steps = list(_steps(one))
+    steps = list(_steps(measured))
     for number, step in enumerate(steps):
         later = frozenset[str]().union(
             *(columns_read(t) for other in steps[number + 1 :] for t in other.values())
@@ -65,27 +67,27 @@ def add_measure(wiring: RulesWiring, facts: Queue, one: Measured, keep: frozense
     return facts
 
 
-def _steps(one: Measured) -> Iterator[dict[str, Term]]:
-    match one.kind:
+def _steps(measured: Measured) -> Iterator[dict[str, Term]]:
+    match measured.kind:
         case "globe":
-            yield from _great_circle(one)
+            yield from _great_circle(measured)
         case "plane":
-            x, y, other_x, other_y = one.terms
+            x, y, other_x, other_y = measured.terms
             squares = [_times(d, d) for d in (_minus(x, other_x), _minus(y, other_y))]
-            yield {one.column: Call("sqrt", (_plus(*squares),), NUMBER)}
+            yield {measured.column: Call("sqrt", (_plus(*squares),), NUMBER)}
         case _:
-            yield {one.column: _enclosed(one)}
+            yield {measured.column: _enclosed(measured)}
 
 
-def _great_circle(one: Measured) -> Iterator[dict[str, Term]]:
+def _great_circle(measured: Measured) -> Iterator[dict[str, Term]]:
     """The haversine; all angles are at most a quarter turn, where the series are exact."""
-    north, east, other_north, other_east = one.terms
+    north, east, other_north, other_east = measured.terms
 
     def column(word: str) -> Column:
-        return Column(f"{one.column} {word}", NUMBER)
+        return Column(f"{measured.column} {word}", NUMBER)
 
     def named(**terms: Term) -> dict[str, Term]:
-        return {f"{one.column} {word}": term for word, term in terms.items()}
+        return {f"{measured.column} {word}": term for word, term in terms.items()}
 
     turned = Call("%", (_plus(_minus(east, other_east), _literal(900.0)), _literal(360.0)), NUMBER)
     # A longitude is turned to within half a turn, however often it goes around.
@@ -114,8 +116,8 @@ def _great_circle(one: Measured) -> Iterator[dict[str, Term]]:
     angle = _times(Call("sqrt", (column("square"),), NUMBER), _arc(column("square")))
     yield named(angle=angle)
     far = _minus(_literal(math.pi / 2), _times(_literal(2.0), column("angle")))
-    chosen = Call("if", (Column(f"{one.column} near", BOOLEAN), column("angle"), far), NUMBER)
-    yield {one.column: _times(chosen, _literal(2 * RADIUS))}
+    chosen = Call("if", (Column(f"{measured.column} near", BOOLEAN), column("angle"), far), NUMBER)
+    yield {measured.column: _times(chosen, _literal(2 * RADIUS))}
 
 
 def _series(square: Term, first: int) -> Term:
@@ -136,19 +138,19 @@ def _arc(square: Term) -> Term:
     return total
 
 
-def _enclosed(one: Measured) -> Term:
+def _enclosed(measured: Measured) -> Term:
     """Whether a line to the right crosses the outline an odd number of times.
 
     Outside of the box around it nothing is counted.
     """
-    x, y = one.terms
+    x, y = measured.terms
     crossings = reduce(
-        lambda a, b: Call("+", (a, b), INTEGER), (_crossed(x, y, edge) for edge in one.edges)
+        lambda a, b: Call("+", (a, b), INTEGER), (_crossed(x, y, edge) for edge in measured.edges)
     )
     is_odd = Call("==", (Call("%", (crossings, Literal(2, INTEGER)), INTEGER),
                          Literal(1, INTEGER)), BOOLEAN)  # fmt: skip
-    xs = [x for edge in one.edges for x in edge[::2]]
-    ys = [y for edge in one.edges for y in edge[1::2]]
+    xs = [x for edge in measured.edges for x in edge[::2]]
+    ys = [y for edge in measured.edges for y in edge[1::2]]
     bounds = (("<", x, min(xs)), (">", x, max(xs)), ("<", y, min(ys)), (">", y, max(ys)))
     tests = [Call(relation, (side, _literal(bound)), BOOLEAN) for relation, side, bound in bounds]
     is_outside = reduce(lambda a, b: Call("or", (a, b), BOOLEAN), tests)

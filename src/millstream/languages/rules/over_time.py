@@ -52,31 +52,37 @@ class Remembered:
         return frozenset[str]().union(*(columns_read(t) for t in self.terms))
 
 
-def truth_of(one: Remembered) -> Term:
+def truth_of(remembered: Remembered) -> Term:
     """The condition that a column stands for."""
-    column = Column(one.column, BOOLEAN)
-    if one.kind in BETWEEN:
+    column = Column(remembered.column, BOOLEAN)
+    if remembered.kind in BETWEEN:
         return column
-    unless = Call("if", (Column(one.perhaps, BOOLEAN), Literal(None, BOOLEAN), _FALSE), BOOLEAN)
+    unless = Call(
+        "if", (Column(remembered.perhaps, BOOLEAN), Literal(None, BOOLEAN), _FALSE), BOOLEAN
+    )
     return Call("if", (column, Literal(True, BOOLEAN), unless), BOOLEAN)
 
 
 def add_column(
-    wiring: RulesWiring, facts: Queue, one: Remembered, key: str, keep: frozenset[str]
+    wiring: RulesWiring, facts: Queue, remembered: Remembered, key: str, keep: frozenset[str]
 ) -> Queue:
     """The facts with one more column; of the others those in `keep` stay."""
-    name = one.column.replace(" ", "_")
-    if one.kind in LASTING:
-        return _lasting(wiring, facts, one, key, name)
-    make = _before if one.kind == "before" else _between
-    table = make(wiring, facts, one, key, name)
-    whose = f"{one.column} of"
-    mine = wiring.columns(table, {whose: key, one.column: one.column}, name)
-    if one.kind == "before":
-        return wiring.left_join(facts, mine, ((key, whose),), f"{name}_facts", keep | {one.column})
+    name = remembered.column.replace(" ", "_")
+    if remembered.kind in LASTING:
+        return _lasting(wiring, facts, remembered, key, name)
+    make = _before if remembered.kind == "before" else _between
+    table = make(wiring, facts, remembered, key, name)
+    whose = f"{remembered.column} of"
+    mine = wiring.columns(table, {whose: key, remembered.column: remembered.column}, name)
+    if remembered.kind == "before":
+        return wiring.left_join(
+            facts, mine, ((key, whose),), f"{name}_facts", keep | {remembered.column}
+        )
     # Whoever has facts is told of, so nobody is lost.
     both = wiring.add(Join(((key, whose),)), facts, mine, name=f"{name}_facts")
-    return wiring.columns(both, {n: n for n in (*facts.schema.names, one.column)}, f"{name}_facts")
+    return wiring.columns(
+        both, {n: n for n in (*facts.schema.names, remembered.column)}, f"{name}_facts"
+    )
 
 
 def _narrow(
@@ -87,31 +93,39 @@ def _narrow(
     return wiring.add(Distinct(), wiring.add(Map(columns), facts, name=name), name=name)
 
 
-def _lasting(wiring: RulesWiring, facts: Queue, one: Remembered, key: str, name: str) -> Queue:
+def _lasting(
+    wiring: RulesWiring, facts: Queue, remembered: Remembered, key: str, name: str
+) -> Queue:
     """Whether it surely has lasted, and whether it may have."""
-    (condition,) = one.terms
-    rows = _narrow(wiring, facts, key, {one.column: condition}, name)
-    look_back = held_for if one.kind == "for" else held_within
-    for column, unknown in ((one.column, False), (one.perhaps, True)):
-        holds = Call("coalesce", (rows.column(one.column), Literal(unknown, BOOLEAN)), BOOLEAN)
+    (condition,) = remembered.terms
+    rows = _narrow(wiring, facts, key, {remembered.column: condition}, name)
+    look_back = held_for if remembered.kind == "for" else held_within
+    for column, unknown in ((remembered.column, False), (remembered.perhaps, True)):
+        holds = Call(
+            "coalesce", (rows.column(remembered.column), Literal(unknown, BOOLEAN)), BOOLEAN
+        )
         holding = wiring.columns(wiring.add(Filter(holds), rows, name=name), {key: key}, name)
         once = wiring.add(Distinct(), holding, name=name)
-        keys = look_back(wiring, once, one.length, name=name)
+        keys = look_back(wiring, once, remembered.length, name=name)
         facts = wiring.add(Lookup(column, ((key, key),)), facts, keys, name=f"{name}_facts")
     return facts
 
 
-def _between(wiring: RulesWiring, facts: Queue, one: Remembered, key: str, name: str) -> Queue:
-    first, second = one.terms
+def _between(
+    wiring: RulesWiring, facts: Queue, remembered: Remembered, key: str, name: str
+) -> Queue:
+    first, second = remembered.terms
     on, off = first, second
-    if one.kind == "since":
+    if remembered.kind == "since":
         on = Call("and", (second, first), BOOLEAN)
         off = Call("not", (first,), BOOLEAN)
-    rows = _narrow(wiring, facts, key, {one.column: on, "off": off}, name)
-    return latched(wiring, rows, key, one.column, "off", name=name)
+    rows = _narrow(wiring, facts, key, {remembered.column: on, "off": off}, name)
+    return latched(wiring, rows, key, remembered.column, "off", name=name)
 
 
-def _before(wiring: RulesWiring, facts: Queue, one: Remembered, key: str, name: str) -> Queue:
-    (value,) = one.terms
-    rows = _narrow(wiring, facts, key, {one.column: value}, name)
-    return delayed(wiring, rows, key, one.length, name=name)
+def _before(
+    wiring: RulesWiring, facts: Queue, remembered: Remembered, key: str, name: str
+) -> Queue:
+    (value,) = remembered.terms
+    rows = _narrow(wiring, facts, key, {remembered.column: value}, name)
+    return delayed(wiring, rows, key, remembered.length, name=name)

@@ -73,8 +73,8 @@ def _is_of_row(term: Term) -> bool:
     return any(name.startswith(EACH) for name in columns_read(term))
 
 
-def is_between(one: Measured) -> bool:
-    return any(map(_is_of_row, one.terms))
+def is_between(measured: Measured) -> bool:
+    return any(map(_is_of_row, measured.terms))
 
 
 def pairs_of(
@@ -89,8 +89,8 @@ def pairs_of(
     is_own: bool,
 ) -> Queue:
     """Subjects with rows that have the columns `on` in common (of a row, of a subject)."""
-    found = {EACH + n: n for n in rows.schema.names}
-    rows = wiring.columns(rows, found, name)
+    columns = {EACH + n: n for n in rows.schema.names}
+    rows = wiring.columns(rows, columns, name)
     if is_placed := [_is_known(term) for term in pairing.unplaced(of_row=True)]:
         rows = wiring.add(Filter(_all(is_placed)), rows, name=name)
     keys = [(fact, EACH + row) for row, fact in on]

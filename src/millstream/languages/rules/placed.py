@@ -32,17 +32,17 @@ class _Point:
     unit: Unit
 
 
-def placed(checker: Checker, one: Apply) -> Typed | None:
+def placed(checker: Checker, apply: Apply) -> Typed | None:
     if checker.memory is None:
-        checker.fail(f"{one.operator} cannot be asked for here", one.span,
+        checker.fail(f"{apply.operator} cannot be asked for here", apply.span,
                      "conditions of a domain are about one row")  # fmt: skip
         return None
-    first, second = one.args
-    if one.operator == "inside":
+    first, second = apply.args
+    if apply.operator == "inside":
         return _inside(checker, first, second)
     if first == second:
         subject = checker.domain.subject
-        checker.fail("there is no distance between a thing and itself", one.span,
+        checker.fail("there is no distance between a thing and itself", apply.span,
                      f"another {subject} is called other, inside a total: "
                      f"count(other where distance({subject}, other) <= 500 m)")  # fmt: skip
         return None
@@ -51,10 +51,12 @@ def placed(checker: Checker, one: Apply) -> Typed | None:
     if here is None or there is None:
         return None
     if here.is_on_globe != there.is_on_globe or here.unit.factor != there.unit.factor:
-        checker.fail("one lies on the globe and the other on a plane, or in other units", one.span)
+        checker.fail(
+            "one lies on the globe and the other on a plane, or in other units", apply.span
+        )
         return None
     kind = GLOBE if here.is_on_globe else PLANE
-    made = checker.memory.add(Measured("", kind, (*here.terms, *there.terms)), one.operator)
+    made = checker.memory.add(Measured("", kind, (*here.terms, *there.terms)), apply.operator)
     unit = parse_unit("m") if here.is_on_globe else here.unit
     return quantity_of(Column(made.column, NUMBER), unit)
 

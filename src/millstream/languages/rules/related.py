@@ -33,58 +33,58 @@ if TYPE_CHECKING:
     from millstream.languages.rules.check import Checker
 
 
-def totalled(checker: Checker, one: Total) -> Typed | None:
+def totalled(checker: Checker, total: Total) -> Typed | None:
     if checker.row is not None:
-        checker.fail("a total cannot stand inside another one", one.span)
+        checker.fail("a total cannot stand inside another one", total.span)
         return None
     if checker.memory is None:
-        checker.fail("totals cannot be asked for here", one.span,
+        checker.fail("totals cannot be asked for here", total.span,
                      "conditions of a domain are about one row")  # fmt: skip
         return None
-    entity = _entity(checker, one)
+    entity = _entity(checker, total)
     if entity is None:
         return None
     is_own = entity == checker.domain.subject
-    if is_own and OTHER in names_in(one) and one.entity == entity:
-        checker.fail(f"this counts each {entity}, but asks about others", one.span,
+    if is_own and OTHER in names_in(total) and total.entity == entity:
+        checker.fail(f"this counts each {entity}, but asks about others", total.span,
                      "to count those, write count(other where ...)")  # fmt: skip
         return None
-    related = _Related(checker, entity, is_own, is_paired(checker.domain, one, entity))
-    value = None if one.value is None else related.value(one)
-    keys, where = related.relation(one)
-    if (one.value is not None and value is None) or related.is_wrong:
+    related = _Related(checker, entity, is_own, is_paired(checker.domain, total, entity))
+    value = None if total.value is None else related.value(total)
+    keys, where = related.relation(total)
+    if (total.value is not None and value is None) or related.is_wrong:
         return None
     term = None if value is None else value.term
     if isinstance(value, Quantity):
         term = finite(value.term)
     made = checker.memory.add(
-        Totalled("", one.function, entity, is_own, term, where, keys, related.pairing()),
-        one.function,
+        Totalled("", total.function, entity, is_own, term, where, keys, related.pairing()),
+        total.function,
     )
     column = Column(made.column, made.type)
     if isinstance(value, Moment):
         return Moment(column)
     if value is None:
         return quantity_of(Call("number", (column,), NUMBER), PLAIN, whole=True)
-    is_counted = one.function != "mean" and _is_whole(checker, one.value)
+    is_counted = total.function != "mean" and _is_whole(checker, total.value)
     return quantity_of(column, value.unit, whole=is_counted)
 
 
-def _entity(checker: Checker, one: Total) -> str | None:
+def _entity(checker: Checker, total: Total) -> str | None:
     """The entity whose rows are put together: the one that is read, or the subject."""
     known, subject = checker.domain.entities, checker.domain.subject
-    if one.entity == OTHER or (not one.entity and OTHER in names_in(one)):
+    if total.entity == OTHER or (not total.entity and OTHER in names_in(total)):
         return subject
-    read = set() if one.value is None else names_in(one.value)
+    read = set() if total.value is None else names_in(total.value)
     if len(read) > 1:
         # Of those that a subject has, its own are meant.
         read = {name for name in read & set(known) if not checker.domain.is_reachable(name)}
-    entity = one.entity or (next(iter(read)) if len(read) == 1 else subject)
+    entity = total.entity or (next(iter(read)) if len(read) == 1 else subject)
     if entity in known:
         return entity
     known = {**known, OTHER: known[subject]}
     hint = f"there are: {listing(known)}. {suggest(entity, known) or ''}".strip()
-    checker.fail(f'unknown entity "{entity}"', one.span, hint)
+    checker.fail(f'unknown entity "{entity}"', total.span, hint)
     return None
 
 
@@ -115,34 +115,34 @@ class _Related:
             word = OTHER if self.is_own else self.entity
             self.rows = self.checker.beside(RowName(word, self.entity))
 
-    def fail(self, message: str, one: Expression, hint: str | None = None) -> None:
+    def fail(self, message: str, expression: Expression, hint: str | None = None) -> None:
         self.is_wrong = True
-        self.checker.fail(message, one.span, hint)
+        self.checker.fail(message, expression.span, hint)
 
-    def value(self, one: Total) -> Quantity | Moment | None:
-        assert one.value is not None
-        typed = self.rows.typed(one.value)
+    def value(self, total: Total) -> Quantity | Moment | None:
+        assert total.value is not None
+        typed = self.rows.typed(total.value)
         if typed is None:
             return None
         if isinstance(typed, Quantity):
-            if one.function == "sum" and typed.unit.offset:
-                self.checker.misuse("a sum", one.value, typed)
+            if total.function == "sum" and typed.unit.offset:
+                self.checker.misuse("a sum", total.value, typed)
                 return None
             return typed
         is_plain = isinstance(typed, Moment) and typed.shift is None
-        if isinstance(typed, Moment) and is_plain and one.function in ("min", "max"):
+        if isinstance(typed, Moment) and is_plain and total.function in ("min", "max"):
             return typed
         hint = f"to count rows, write count({self.entity} where ...)"
-        self.fail(f"{one.function} needs numbers, but this is {typed.spoken}", one.value, hint)
+        self.fail(f"{total.function} needs numbers, but this is {typed.spoken}", total.value, hint)
         return None
 
     # --- what relates rows to a subject ---
 
-    def relation(self, one: Total) -> tuple[tuple[tuple[str, str], ...], Term | None]:
+    def relation(self, total: Total) -> tuple[tuple[tuple[str, str], ...], Term | None]:
         """The columns that must be equal, and what else must hold of a row."""
-        keys = [key for column in one.by if (key := self.shared(column)) is not None]
+        keys = [key for column in total.by if (key := self.shared(column)) is not None]
         where: Term | None = None
-        for condition in _conjuncts(one.where) if one.where is not None else ():
+        for condition in _conjuncts(total.where) if total.where is not None else ():
             pair = self.equal_columns(condition) if self.is_paired else None
             if pair is not None:
                 keys.append(pair)
@@ -261,16 +261,16 @@ def names_in(expression: Expression) -> set[str]:
     return names
 
 
-def is_paired(domain: Domain, one: Total, entity: str) -> bool:
+def is_paired(domain: Domain, total: Total, entity: str) -> bool:
     """Whether rows are compared with a subject otherwise than by equal columns."""
-    names = names_in(one)
+    names = names_in(total)
     if entity == domain.subject:
         return OTHER in names
-    if one.value is not None and (names_in(one.value) - {entity} or _is_placed(one.value)):
+    if total.value is not None and (names_in(total.value) - {entity} or _is_placed(total.value)):
         return True
-    return one.where is not None and any(
+    return total.where is not None and any(
         _is_placed(c) or (names_in(c) - {entity} and not _is_equality(c))
-        for c in _conjuncts(one.where)
+        for c in _conjuncts(total.where)
     )
 
 

@@ -74,94 +74,104 @@ class Totalled:
 
 
 def add_paired_total(
-    wiring: RulesWiring, facts: Queue, rows: Queue, one: Totalled, key: str, keep: frozenset[str]
+    wiring: RulesWiring,
+    facts: Queue,
+    rows: Queue,
+    totalled: Totalled,
+    key: str,
+    keep: frozenset[str],
 ) -> Queue:
     """The facts with a column that is a total over pairs of a subject and a row."""
-    pairing = one.pairing
+    pairing = totalled.pairing
     assert pairing is not None
-    name = one.column.replace(" ", "_")
-    subjects = narrow(wiring, facts, one.reads() | {key}, f"{name}_subjects")
-    others = subjects if one.is_own else rows
+    name = totalled.column.replace(" ", "_")
+    subjects = narrow(wiring, facts, totalled.reads() | {key}, f"{name}_subjects")
+    others = subjects if totalled.is_own else rows
     pairs = pairs_of(
-        wiring, subjects, others, pairing, one.keys, name, key=key, is_own=one.is_own
+        wiring, subjects, others, pairing, totalled.keys, name, key=key, is_own=totalled.is_own
     )  # fmt: skip
-    by_subject = replace(one, keys=((key, key),), is_own=False, pairing=None)
+    by_subject = replace(totalled, keys=((key, key),), is_own=False, pairing=None)
     # Of whom it is not known where it is, it is not known either what is near.
-    needed = {fact: facts.column(fact) for _, fact in one.keys}
+    needed = {fact: facts.column(fact) for _, fact in totalled.keys}
     terms = [*needed.values(), *pairing.unplaced(of_row=False)]
     joined = add_total(wiring, facts, pairs, by_subject, keep.union(*map(columns_read, terms)))
-    made: Term = joined.column(one.column)
+    made: Term = joined.column(totalled.column)
     for term in terms:
-        made = Call("if", (_is_null(term), Literal(None, one.type), made), one.type)
+        made = Call("if", (_is_null(term), Literal(None, totalled.type), made), totalled.type)
     columns = [Assign(n, joined.column(n)) for n in facts.schema.names if n in keep]
-    return wiring.add(Map((*columns, Assign(one.column, made))), joined, name=f"{name}_facts")
+    return wiring.add(Map((*columns, Assign(totalled.column, made))), joined, name=f"{name}_facts")
 
 
 def add_total(
-    wiring: RulesWiring, facts: Queue, rows: Queue, one: Totalled, keep: frozenset[str]
+    wiring: RulesWiring, facts: Queue, rows: Queue, totalled: Totalled, keep: frozenset[str]
 ) -> Queue:
     """The facts with one more column; of the others those in `keep` stay."""
-    name = one.column.replace(" ", "_")
-    there = f"{one.column} there"
-    mine = tuple((fact, f"{one.column} by {n}") for n, (_, fact) in enumerate(one.keys))
-    totals = _totals(wiring, rows, one, tuple(key for _, key in mine), name)
+    name = totalled.column.replace(" ", "_")
+    there = f"{totalled.column} there"
+    mine = tuple((fact, f"{totalled.column} by {n}") for n, (_, fact) in enumerate(totalled.keys))
+    totals = _totals(wiring, rows, totalled, tuple(key for _, key in mine), name)
     # A group that all have left is still there if it is the group of all.
-    told = Call("coalesce", (totals.column(one.column), _of_none(one)), one.type)
-    nothing = Literal(None, one.type)
-    known = Call("if", (_is_zero(totals.column("doubts")), told, nothing), one.type)
+    either = (totals.column(totalled.column), _of_none(totalled))
+    total = Call("coalesce", either, totalled.type)
+    nothing = Literal(None, totalled.type)
+    known = Call("if", (_is_zero(totals.column("doubts")), total, nothing), totalled.type)
     columns = [Assign(key, totals.column(key)) for _, key in mine]
-    columns += [Assign(one.column, known), Assign(there, Literal(True, BOOLEAN))]
-    found = wiring.add(Map(tuple(columns)), totals, name=name)
-    wanted = keep | one.made() | {there} | {fact for fact, _ in mine}
-    joined = wiring.left_join(facts, found, mine, f"{name}_facts", wanted)
+    columns += [Assign(totalled.column, known), Assign(there, Literal(True, BOOLEAN))]
+    totalled_rows = wiring.add(Map(tuple(columns)), totals, name=name)
+    wanted = keep | totalled.made() | {there} | {fact for fact, _ in mine}
+    joined = wiring.left_join(facts, totalled_rows, mine, f"{name}_facts", wanted)
     kept = [Assign(n, joined.column(n)) for n in facts.schema.names if n in keep]
-    kept.append(Assign(one.column, _of_subject(joined, one, there)))
+    kept.append(Assign(totalled.column, _of_subject(joined, totalled, there)))
     return wiring.add(Map(tuple(kept)), joined, name=f"{name}_facts")
 
 
 def _totals(
-    wiring: RulesWiring, rows: Queue, one: Totalled, keys: tuple[str, ...], name: str
+    wiring: RulesWiring, rows: Queue, totalled: Totalled, keys: tuple[str, ...], name: str
 ) -> Queue:
     """For each group its total, and of how many rows it is not known what they add to it."""
-    asked = [_is_known(rows.column(row)) for row, _ in one.keys]
+    asked = [_is_known(rows.column(row)) for row, _ in totalled.keys]
     doubtful: list[Term] = []
-    if one.where is not None:
-        asked.append(Call("coalesce", (one.where, Literal(True, BOOLEAN)), BOOLEAN))
-        doubtful.append(_is_null(one.where))
-    if one.value is not None:
-        doubtful.append(_is_null(one.value))
+    if totalled.where is not None:
+        asked.append(Call("coalesce", (totalled.where, Literal(True, BOOLEAN)), BOOLEAN))
+        doubtful.append(_is_null(totalled.where))
+    if totalled.value is not None:
+        doubtful.append(_is_null(totalled.value))
     if asked:
         condition = reduce(lambda a, b: Call("and", (a, b), BOOLEAN), asked)
         rows = wiring.add(Filter(condition), rows, name=f"{name}_related")
     doubt: Term = Literal(0, INTEGER)
     for reason in doubtful:
         doubt = Call("if", (reason, Literal(1, INTEGER), doubt), INTEGER)
-    columns = [Assign(key, rows.column(row)) for key, (row, _) in zip(keys, one.keys, strict=True)]
+    columns = [
+        Assign(key, rows.column(row)) for key, (row, _) in zip(keys, totalled.keys, strict=True)
+    ]
     columns.append(Assign("doubt", doubt))
-    if one.value is not None:
-        columns.append(Assign("value", one.value))
+    if totalled.value is not None:
+        columns.append(Assign("value", totalled.value))
     related = wiring.add(Map(tuple(columns)), rows, name=f"{name}_related")
-    value = None if one.value is None else related.column("value")
-    total = Aggregation(one.column, FUNCTIONS[one.function], value)
+    value = None if totalled.value is None else related.column("value")
+    total = Aggregation(totalled.column, FUNCTIONS[totalled.function], value)
     doubts = Aggregation("doubts", "sum", related.column("doubt"))
     return wiring.add(Aggregate(keys, (total, doubts)), related, name=f"{name}_total")
 
 
-def _of_none(one: Totalled) -> Literal:
+def _of_none(totalled: Totalled) -> Literal:
     """Of nothing at all the sum is nothing, but the greatest is not known."""
-    if one.function == "count":
+    if totalled.function == "count":
         return Literal(0, INTEGER)
-    return Literal(0.0 if one.function == "sum" else None, one.type)
+    return Literal(0.0 if totalled.function == "sum" else None, totalled.type)
 
 
-def _of_subject(joined: Queue, one: Totalled, there: str) -> Term:
-    total: Term = joined.column(one.column)
-    if one.type == NUMBER:
+def _of_subject(joined: Queue, totalled: Totalled, there: str) -> Term:
+    total: Term = joined.column(totalled.column)
+    if totalled.type == NUMBER:
         total = finite(total)
-    made: Term = Call("if", (_is_null(joined.column(there)), _of_none(one), total), one.type)
-    for _, fact in one.keys:
+    made: Term = Call(
+        "if", (_is_null(joined.column(there)), _of_none(totalled), total), totalled.type
+    )
+    for _, fact in totalled.keys:
         is_unknown = _is_null(joined.column(fact))
-        made = Call("if", (is_unknown, Literal(None, one.type), made), one.type)
+        made = Call("if", (is_unknown, Literal(None, totalled.type), made), totalled.type)
     return made
 
 

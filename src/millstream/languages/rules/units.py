@@ -170,8 +170,8 @@ def parse_unit(text: str) -> Unit:
                 f'"{text}" is not a unit', "write units such as m, knots, kg/m^3"
             )
         power = int(match[3] or {"²": 2, "³": 3}.get(match[4] or "", 1))
-        one = _power(_single(match[2]), power)
-        unit = one if unit is None else unit.times(one, -1 if match[1] == "/" else 1)
+        factor = _power(_single(match[2]), power)
+        unit = factor if unit is None else unit.times(factor, -1 if match[1] == "/" else 1)
         place = match.end()
     assert unit is not None
     return replace(unit, label=text)
@@ -190,12 +190,12 @@ def _is_length(name: str) -> bool:
     return is_unit(name) and parse_unit(name).dimension == _LENGTH
 
 
-def _power(one: Unit, power: int) -> Unit:
+def _power(unit: Unit, power: int) -> Unit:
     if power == 1:
-        return one
+        return unit
     product = PLAIN
     for _ in range(abs(power)):
-        product = product.times(one, 1 if power > 0 else -1)
+        product = product.times(unit, 1 if power > 0 else -1)
     return product
 
 

@@ -78,10 +78,10 @@ class Bulk:
 
     def _vector(self, address: Address, column: Column) -> Vector:
         type_ = self.types[address]
-        found = type_of(column)
-        if found not in (None, type_):
+        type_given = type_of(column)
+        if type_given not in (None, type_):
             raise UsageError(
-                f"{address_text(address)} was given a {type_} at first, and now a {found}"
+                f"{address_text(address)} was given a {type_} at first, and now a {type_given}"
             )
         if isinstance(column, np.ndarray) and type_ is not TEXT:
             return Vector(type_, self._finite(address, column.astype(_DTYPES[type_])))

@@ -169,9 +169,9 @@ class Sheet:
 
     def _input_type(self, address: Address, column: Column | None) -> Type:
         """What a cell is given, or else what stands in it as a sample."""
-        found = None if column is None else type_of(column)
-        if found is not None:
-            return found
+        type_given = None if column is None else type_of(column)
+        if type_given is not None:
+            return type_given
         sheet, row, column_number_ = address
         sample = self._workbook.sheets[sheet].constants.get(key_of(row, column_number_))
         return (None if sample is None else type_of([sample])) or NUMBER

@@ -116,9 +116,9 @@ def _is_written(node: Node) -> bool:
 
 def unfiltered(call: Call) -> Node:
     """The same without FILTER, where all values and conditions are those of windows alike."""
-    found = call.arguments[0]
-    assert isinstance(found, Call)
-    values, condition, *given = found.arguments
+    filtered = call.arguments[0]
+    assert isinstance(filtered, Call)
+    values, condition, *given = filtered.arguments
     empty: Node = given[0] if given else Literal(CALC)
     count = Call("SUM", (Call("IF", (condition, _ONE, _ZERO)),))
     if call.function == "ROWS":

@@ -157,8 +157,8 @@ class _Reader:
                 self._fail(row, f'"{binding.attribute}" of {stream} has no type "{kind}"', hint)
                 return
             binding = replace(binding, type=type_)
-        one = self.outputs.setdefault(stream.casefold(), OutputBinding(stream))
-        self.outputs[stream.casefold()] = one.with_cell(binding)
+        output = self.outputs.setdefault(stream.casefold(), OutputBinding(stream))
+        self.outputs[stream.casefold()] = output.with_cell(binding)
 
     def _input(self, row: int, stream: str, binding: Binding, kind: str, role: str) -> None:
         type_ = type_named(kind or ("time" if role == "time" else ""))
@@ -169,5 +169,5 @@ class _Reader:
         if not binding.cell and not role:
             self._fail(row, f'the attribute "{binding.attribute}" needs a cell')
             return
-        one = self.inputs.setdefault(stream.casefold(), InputBinding(stream))
-        self.inputs[stream.casefold()] = one.with_cell(binding, type_, role)
+        input_ = self.inputs.setdefault(stream.casefold(), InputBinding(stream))
+        self.inputs[stream.casefold()] = input_.with_cell(binding, type_, role)

@@ -97,8 +97,9 @@ def _link(
     is_unknown = is_taken_openly or (is_open and not is_down)
     if is_unknown or any(flat.actors[n].changes for n in between):
         raise Unheard(Fault(f"rates change between {places}: a message has no time there", span))
-    told = tuple((m, m.latency if m.latency is not None else int(not is_down)) for m in messages)
-    least = min(latency for _, latency in told)
+    soonest = int(not is_down)
+    delayed = tuple((m, m.latency if m.latency is not None else soonest) for m in messages)
+    least = min(latency for _, latency in delayed)
     if not is_down and least < 1:
         raise Unheard(Fault(
             f"this message comes too late: {flat.actors[receiver].path} has fired already for "
@@ -108,18 +109,22 @@ def _link(
     if period * len(flat.actors) * 3 > _MOST_STEPS:
         raise Unheard(Fault(f"the way between {places} is too long to be counted", span))
     if is_open:
-        return _link_by_items(flat, balance, sender, receiver, told)
+        return _link_by_items(flat, balance, sender, receiver, delayed)
     count = 2 * period + 2
     upto = _down(flat, sender, receiver, count) if is_down else _up(flat, sender, receiver, count)
     hearing = Hearing(tuple(upto), period, step, least)
-    return Link(sender, receiver, told, hearing, waits=not is_down or least < 0)
+    return Link(sender, receiver, delayed, hearing, waits=not is_down or least < 0)
 
 
 def _link_by_items(
-    flat: Flat, balance: Balance, sender: int, receiver: int, told: tuple[tuple[Message, int], ...]
+    flat: Flat,
+    balance: Balance,
+    sender: int,
+    receiver: int,
+    delayed: tuple[tuple[Message, int], ...],
 ) -> Link:
     """To who comes after a filter that gives now more items and now fewer: these are counted."""
-    for message, latency in told:
+    for message, latency in delayed:
         if latency:
             raise Unheard(Fault(
                 f"how many items {flat.actors[sender].path} gives changes, so that its messages "
@@ -132,7 +137,7 @@ def _link_by_items(
     upto = [needed_items(flat, receiver, n, channel) for n in range(1, 2 * period + 3)]
     each = channel.target.pop(channel, is_first=False) * balance.repeats[channel.target.number]
     hearing = Hearing(tuple(upto), period, each, 0)
-    return Link(sender, receiver, told, hearing, waits=False, by_items=True)
+    return Link(sender, receiver, delayed, hearing, waits=False, by_items=True)
 
 
 def _down(flat: Flat, sender: int, receiver: int, count: int) -> list[int]:

@@ -54,7 +54,7 @@ def translated(source: Source, folder: Path) -> Translation:
 
 
 def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
-    built, odd, told = build(source, text, folder)
+    built, odd, why_not = build(source, text, folder)
     flat = flattened(built.node)
     try:
         balance = balanced(flat)
@@ -66,11 +66,11 @@ def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
         raise CheckError(faults)
     balance = ahead(balance, links)
     files = files_of(flat, balance, folder)
-    if told and flat.entry is not None:
+    if why_not and flat.entry is not None:
         odd += (Fault("what is printed while this is built is not shown: it takes items, and "
                       "prints when they come", built.node.span),)  # fmt: skip
-        told = ""
-    program = _Made(built, flat, balance, files, links, told).program()
+        why_not = ""
+    program = _Made(built, flat, balance, files, links, why_not).program()
     ticks = TICKS if TICKS in program.input_names else None
     sources = [n for n, actor in enumerate(flat.actors) if actor.is_source]
     paces = [min((counts[n] for n in sources), default=0)
@@ -178,14 +178,14 @@ class _Made:
             pace = Pace(self.balance.initially[number], self.balance.repeats[number])
         pairs = zip(node.code.parameters, node.arguments, strict=True)
         arguments = tuple(_frozen(slot.shape, value) for slot, value in pairs)
-        told = [link for link in self.links if link.sender == number]
+        sent = [link for link in self.links if link.sender == number]
         heard = [link for link in self.links if link.receiver == number]
         given = tuple(self.queues[c.number] for c in actor.outputs)
-        given += tuple(self.turns[link.box] for link in told if link.waits)
+        given += tuple(self.turns[link.box] for link in sent if link.waits)
         work = Work(
             node.code, arguments, node.taken, node.given, node.rates, node.first, pace, prints,
             tellings_of(self.links, number), tuple(link.hearing for link in heard),
-            sum(link.waits for link in heard), sum(link.waits for link in told),
+            sum(link.waits for link in heard), sum(link.waits for link in sent),
             path=actor.path, span=actor.span,
         )  # fmt: skip
         if prints:
@@ -195,7 +195,7 @@ class _Made:
         taken = self.taken(actor)
         state = tuple(slot.name for slot in node.code.fields)
         turns = tuple(self.turns[link.box] for link in heard if link.waits)
-        boxes = tuple(link.box for link in (*told, *heard))
+        boxes = tuple(link.box for link in (*sent, *heard))
         self.wiring.connect(work, (taken, *turns), given, actor.span, state, boxes)
 
     def prints(self, code: Code) -> bool:

@@ -81,7 +81,7 @@ def _whatever_it_takes(program: Program, stream: ast.Stream, captured: Captured)
         trial = replace(program, faults=[], spoilt=set(program.spoilt))
         lowered(trial, stream, captured, shape)
         trials.append(trial.faults)
-    told = {fault.span for fault in program.faults}
+    spans = {fault.span for fault in program.faults}
     first, *others = trials
     return [fault for fault in first
-            if fault.span not in told and all(fault in faults for faults in others)]  # fmt: skip
+            if fault.span not in spans and all(fault in faults for faults in others)]  # fmt: skip
