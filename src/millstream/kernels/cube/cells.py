@@ -248,10 +248,10 @@ class Measures:
             self.looks.heaps(0), out,
         ):  # fmt: skip
             self._make_room()
-        told = int(instants.cursor[SIZE])
+        told_size = int(instants.cursor[SIZE])
         return out._replace(
-            groups=out.groups[:told], time=out.time[:told], weight=out.weight[:told],
-            words=out.words[:told], valid=out.valid[:told],
+            groups=out.groups[:told_size], time=out.time[:told_size], weight=out.weight[:told_size],
+            words=out.words[:told_size], valid=out.valid[:told_size],
         )  # fmt: skip
 
     def _changes(self, size: int) -> GroupChanges:

@@ -137,10 +137,10 @@ class CubeKernel(Composed):
         It is not written down: after a restart those of the program are kept.
         """
         self.scene.know(vertex)
-        one = _Kept(vertex, [layer.added(len(vertex.attributes)) for layer in self.layers])
-        one.routes = self._routes(vertex, len(self.kept), is_plain=False)
+        kept = _Kept(vertex, [layer.added(len(vertex.attributes)) for layer in self.layers])
+        kept.routes = self._routes(vertex, len(self.kept), is_plain=False)
         indexes = list(self.kept[0].partitions.parts)
-        nearest, route = self._nearest(one)
+        nearest, route = self._nearest(kept)
         place = self.kept.index(nearest)
         pairs = zip(self.layers, (nearest.partitions, *nearest.tallies), strict=True)
         for layer, partitions in pairs:
@@ -150,7 +150,7 @@ class CubeKernel(Composed):
                 layer.partitions[-1].push(indexes, block)
             if layer.runs:
                 layer.run_along(len(vertex.attributes), place, route)
-        self.kept.append(one)
+        self.kept.append(kept)
         self._find_routes()
 
     def forget(self, vertex: Vertex) -> None:
@@ -226,29 +226,29 @@ class CubeKernel(Composed):
                         blocks = [p.span(indexes) for p in (kept.partitions, *kept.tallies)]
                         one.pass_by(blocks, route, indexes, later, weight)
 
-    def _nearest(self, one: Output | _Kept) -> tuple[_Kept, Route]:
+    def _nearest(self, output: Output | _Kept) -> tuple[_Kept, Route]:
         """The smallest vertex that has the cells for another one, and the way from there."""
-        place, route = min(one.routes, key=lambda way: len(self.kept[way[0]].partitions))
+        place, route = min(output.routes, key=lambda way: len(self.kept[way[0]].partitions))
         return self.kept[place], route
 
-    def _cells(self, one: Output, index: int) -> Cells | None:
+    def _cells(self, output: Output, index: int) -> Cells | None:
         """The cells of a partition for an output."""
-        kept, route = self._nearest(one)
-        return one.of(kept.partitions.get(index), route, index)
+        kept, route = self._nearest(output)
+        return output.of(kept.partitions.get(index), route, index)
 
-    def _tallied(self, one: Output, step: int) -> tuple[list[Block], list[Block]]:
+    def _tallied(self, output: Output, step: int) -> tuple[list[Block], list[Block]]:
         """What was counted for the parts of time that a step changes, before it and after it."""
-        if not self.tallies or one.type is None:
+        if not self.tallies or output.type is None:
             return [], []
-        kept, route = self._nearest(one)
+        kept, route = self._nearest(output)
         gone = step - self.function.window - 1
-        buckets = {one.bucket(gone), one.bucket(step - 1)}
-        near = [i for i in kept.partitions.parts if one.bucket(i) in buckets]
+        buckets = {output.bucket(gone), output.bucket(step - 1)}
+        near = [i for i in kept.partitions.parts if output.bucket(i) in buckets]
         before = [i for i in near if gone <= i < step - 1]
         after = [i for i in near if gone < i < step]
         return (
-            [one.tallied(p, route, before) for p in kept.tallies],
-            [one.tallied(p, route, after) for p in kept.tallies],
+            [output.tallied(p, route, before) for p in kept.tallies],
+            [output.tallied(p, route, after) for p in kept.tallies],
         )
 
     def _move(self, moving: list[Output], step: int, coming: _Coming) -> None:
@@ -265,14 +265,14 @@ class CubeKernel(Composed):
                 one.move(time, come, gone, left, self._tallied(one, step))
         coming.told = step
 
-    def _left(self, one: Output, gone: int, step: int) -> list[Cells]:
+    def _left(self, output: Output, gone: int, step: int) -> list[Cells]:
         """What a step leaves of the part of time that a partition leaves."""
         if not self.measures.layout.extremes:
             return []
-        bucket = one.bucket(gone)
+        bucket = output.bucket(gone)
         indexes = self.kept[0].partitions.parts
-        there = [i for i in indexes if gone < i < step and one.bucket(i) == bucket]
-        cells = [self._cells(one, i) for i in there]
+        there = [i for i in indexes if gone < i < step and output.bucket(i) == bucket]
+        cells = [self._cells(output, i) for i in there]
         return [c for c in cells if c is not None]
 
     def _expire(self, index: int) -> None:
@@ -362,17 +362,17 @@ class _Coming:
             for one in live:
                 one.flow(time, self.codes[a:b], sliced(self.rows, a, b), index)
 
-    def tell_first(self, step: int, one: Output, gone: Cells | None, left: list[Cells]) -> None:
+    def tell_first(self, step: int, output: Output, gone: Cells | None, left: list[Cells]) -> None:
         """What leaves with the beginning of a partition, and the rows that come at that instant."""
         start = int(self.kernel.function.grain.start(step))
         a = b = 0
         if self.at < len(self.indexes) and self.indexes[self.at] == step:
             a, b = self.edges[self.at : self.at + 2].tolist()
             b = a + int(np.searchsorted(self.time[a:b], start, "right"))
-        self._tell(one, (a, b), step, start, gone, left)
+        self._tell(output, (a, b), step, start, gone, left)
 
     def _tell(
-        self, one: Output, rows: tuple[int, int], index: int, time: int,
+        self, output: Output, rows: tuple[int, int], index: int, time: int,
         gone: Cells | None, left: list[Cells],
     ) -> None:  # fmt: skip
         """Rows of a partition as cells of their own, which come at an instant."""
@@ -381,7 +381,7 @@ class _Coming:
         if b > a:
             numbers, ids = kernel.measures.numbers(b - a), np.arange(b - a)
             kernel.measures.add_rows(sliced(self.rows, a, b), ids, numbers)
-            come = one.of(Cells(self.codes[a:b], numbers), one.from_rows, index)
-        one.move(time, come, gone, left)
+            come = output.of(Cells(self.codes[a:b], numbers), output.from_rows, index)
+        output.move(time, come, gone, left)
         if come is not None:
             kernel.measures.forget(come.numbers, np.arange(b - a))

@@ -180,9 +180,9 @@ class Output:
     def flow(self, time: Array, codes: Array, rows: Rows, index: int) -> None:
         """Rows of one partition come, instant by instant."""
         ids = self.table.ids(self.from_rows.codes(codes, bucket=self.bucket(index)))
-        told = self.measures.tell_instants(rows, time, ids, self.table.numbers)
-        groups = self.table.codes(told.groups)
-        self.said.append(_Said(told.time, groups, told.weight, told.words, told.valid))
+        changes = self.measures.tell_instants(rows, time, ids, self.table.numbers)
+        groups = self.table.codes(changes.groups)
+        self.said.append(_Said(changes.time, groups, changes.weight, changes.words, changes.valid))
 
     def pass_by(
         self, blocks: Sequence[Block], route: Route, indexes: Sequence[int], later: int, weight: int

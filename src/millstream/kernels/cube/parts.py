@@ -79,23 +79,23 @@ def _none(size: int) -> Array:
 
 
 def _first(
-    measures: Measures, one: PartColumn, numbers: Numbers
+    measures: Measures, part: PartColumn, numbers: Numbers
 ) -> tuple[Array, list[tuple[int, float]]]:
     """The first number of each cell, and what is left of some."""
-    if one.what == "rows":
+    if part.what == "rows":
         return numbers.rows, []
-    if one.what in ("min", "max"):
-        return numbers.extremes[:, _extreme(measures, one)], []
-    place = _cell(measures, one)
+    if part.what in ("min", "max"):
+        return numbers.extremes[:, _extreme(measures, part)], []
+    place = _cell(measures, part)
     sums = numbers.sums[:, place]
-    if one.what == "count":
+    if part.what == "count":
         return sums[:, COUNT], []
     if measures.layout.sums[place] != INTEGER_SUM:
         floats = numbers.floats[:, place]
         odd: Array = (sums[:, [WIDE, PLUS_INF, MINUS_INF, NANS, LO]] != 0).any(axis=1)
         limbs = measures.wides.limbs
         return _with_odd(floats[:, HI], odd, lambda cell: _floats(sums[cell], floats[cell], limbs))
-    if one.what == "sum":
+    if part.what == "sum":
         is_long = sums[:, HIGH] != sums[:, LOW] >> 63
         return _with_odd(sums[:, LOW], is_long, lambda cell: _integers(_whole(sums[cell])))
     low = sums[:, LOW]
@@ -154,34 +154,35 @@ def _exact(whole: int, scale: int) -> list[float]:
     return made
 
 
-def _cell(measures: Measures, one: PartColumn) -> int:
+def _cell(measures: Measures, part: PartColumn) -> int:
     """The cell of a column, or that of its squares or of what these lose by rounding."""
-    wanted = {"squares": SQUARE_SUM, "rests": REST_SUM}.get(one.what)
+    wanted = {"squares": SQUARE_SUM, "rests": REST_SUM}.get(part.what)
     cells = zip(measures.layout.cells, measures.layout.sums, strict=True)
     return next(
         place for place, (name, sum_) in enumerate(cells)
-        if name == one.column and (sum_ == wanted if wanted else sum_ not in (SQUARE_SUM, REST_SUM))
+        if name == part.column
+        and (sum_ == wanted if wanted else sum_ not in (SQUARE_SUM, REST_SUM))
     )  # fmt: skip
 
 
-def _extreme(measures: Measures, one: PartColumn) -> int:
+def _extreme(measures: Measures, part: PartColumn) -> int:
     extremes = [(function, name) for function, name, _ in measures.layout.extremes]
-    return extremes.index((one.what, one.column))
+    return extremes.index((part.what, part.column))
 
 
 def _vector(
-    measures: Measures, one: PartColumn, numbers: Numbers | None, values: Array, size: int
+    measures: Measures, part: PartColumn, numbers: Numbers | None, values: Array, size: int
 ) -> Vector:
     """A column of rows of which the first tell of cells, the others only of what sums have left."""
-    if one.is_key:
-        if one.type.kind is Kind.TEXT:
-            return Vector(one.type, pa.nulls(len(values), pa.string()))
-        nothing = np.zeros(len(values), DTYPES[one.type.kind])
-        return Vector(one.type, nothing, np.zeros(len(values), np.bool_))
-    if one.what in ("min", "max"):
-        place = _extreme(measures, one)
+    if part.is_key:
+        if part.type.kind is Kind.TEXT:
+            return Vector(part.type, pa.nulls(len(values), pa.string()))
+        nothing = np.zeros(len(values), DTYPES[part.type.kind])
+        return Vector(part.type, nothing, np.zeros(len(values), np.bool_))
+    if part.what in ("min", "max"):
+        place = _extreme(measures, part)
         known = np.zeros(len(values), np.bool_)
         if numbers is not None:
             known[:size] = numbers.known[:, place]
         return measures.looks.vector(place, values, known)
-    return Vector(one.type, values.astype(DTYPES[one.type.kind]))
+    return Vector(part.type, values.astype(DTYPES[part.type.kind]))

@@ -30,9 +30,9 @@ class Tally(HiddenKeys):
     ) -> None:
         """The measures of cells, by codes and edges, from those of a layer at the same codes."""
         codes, edges = cells
-        found = given.cells.codes
-        ids = find_cells(frozen(codes), frozen(edges), frozen(found[:, :-1]), given.edges)
-        self.tell(Counted(ids, found[:, -1], given.cells.numbers.rows), words, valid)
+        codes_there = given.cells.codes
+        ids = find_cells(frozen(codes), frozen(edges), frozen(codes_there[:, :-1]), given.edges)
+        self.tell(Counted(ids, codes_there[:, -1], given.cells.numbers.rows), words, valid)
 
 
 def as_one(codes: Array, given: Block) -> Block:

@@ -184,7 +184,7 @@ def numbered(keys: Sequence[Array], width: int) -> tuple[Array, list[Array]]:
     if words <= max(_FEW_WORDS, _WORDS_PER_CELL * sum(sizes)):
         return _by_bits(keys, words)
     ids = np.full(sum(sizes), -1, np.int64)
-    found = np.empty(len(ids), np.int64)
+    numbers = np.empty(len(ids), np.int64)
     bits = len(ids).bit_length()
     whole = sorted_words(keys[0], bits, width)
     start = sizes[0]
@@ -193,18 +193,18 @@ def numbered(keys: Sequence[Array], width: int) -> tuple[Array, list[Array]]:
         both = np.empty(len(whole) + len(more), np.int64)
         _merge(whole, more, bits, start, both)
         whole, start = both, start + len(own)
-    count = _number(whole, bits, ids, found)
-    return found[:count], np.split(ids, np.cumsum(sizes)[:-1])
+    count = _number(whole, bits, ids, numbers)
+    return numbers[:count], np.split(ids, np.cumsum(sizes)[:-1])
 
 
 def _by_bits(keys: Sequence[Array], words: int) -> tuple[Array, list[Array]]:
     present, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
-    found = np.empty(sum(_mark(own, present) for own in keys), np.int64)
-    _list_marked(present, before, found)
+    marked = np.empty(sum(_mark(own, present) for own in keys), np.int64)
+    _list_marked(present, before, marked)
     ids = [np.empty(len(own), np.int64) for own in keys]
     for own, numbers in zip(keys, ids, strict=True):
         _find_marked(own, present, before, numbers)
-    return found, ids
+    return marked, ids
 
 
 @tight
@@ -338,11 +338,11 @@ def _finish(totals: Array, count: Array, words: Array, valid: Array, how: int) -
     """Sums, or means, as words; those of no values are not there."""
     valid[:] = count > 0
     # That of nothing is zero, and no zero has a sign.
-    told = words.view(np.float64)
-    np.add(totals, 0.0, out=told)
+    results = words.view(np.float64)
+    np.add(totals, 0.0, out=results)
     if how == MEAN_NUMBERS:
-        np.divide(told, count, out=told, where=valid)
-        told += 0.0
+        np.divide(results, count, out=results, where=valid)
+        results += 0.0
 
 
 class _Counts:

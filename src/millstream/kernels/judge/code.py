@@ -225,11 +225,15 @@ _SINGLE = (machine.IS, machine.IS_NOT, machine.BELOW, machine.ABOVE, machine.UP_
 _MUTE = (machine.SKIP, machine.JUDGE, machine.STORE, machine.STORE_TRUTH)
 
 
-def _read(one: Instruction) -> tuple[int, ...]:
+def _read(instruction: Instruction) -> tuple[int, ...]:
     """The instructions whose values one reads."""
-    if one.operation in _LEAVES:
+    if instruction.operation in _LEAVES:
         return ()
-    return (one.first,) if one.operation in _SINGLE else (one.first, one.second)
+    return (
+        (instruction.first,)
+        if instruction.operation in _SINGLE
+        else (instruction.first, instruction.second)
+    )
 
 
 class _Order:
@@ -257,12 +261,12 @@ class _Order:
             self._claim(read, self.owner[number] if before is None else _SHARED)
 
     def requirement(self, number: int) -> None:
-        one = self.given[number]
+        instruction = self.given[number]
         self._share(number, set())
         skips: list[int] = []
-        self._condition(one.first, skips)
-        self._skip(one.first, skips)
-        self._emit(one.second)
+        self._condition(instruction.first, skips)
+        self._skip(instruction.first, skips)
+        self._emit(instruction.second)
         self._put(number)
         for skip in skips:
             self.made[skip] = replace(self.made[skip], constant=float(len(self.made)))
@@ -280,13 +284,13 @@ class _Order:
 
     def _condition(self, number: int, skips: list[int]) -> None:
         """Of conditions that must all hold, each only where those before it may."""
-        one = self.given[number]
-        if number in self.place or one.operation != machine.AND:
+        instruction = self.given[number]
+        if number in self.place or instruction.operation != machine.AND:
             self._emit(number)
             return
-        self._condition(one.first, skips)
-        self._skip(one.first, skips)
-        self._condition(one.second, skips)
+        self._condition(instruction.first, skips)
+        self._skip(instruction.first, skips)
+        self._condition(instruction.second, skips)
         self._put(number)
 
     def _skip(self, condition: int, skips: list[int]) -> None:
@@ -302,14 +306,14 @@ class _Order:
         self._put(number)
 
     def _put(self, number: int) -> None:
-        one = self.given[number]
-        reads = [self.place[read] for read in _read(one)]
+        instruction = self.given[number]
+        reads = [self.place[read] for read in _read(instruction)]
         if len(reads) == 2:
-            one = replace(one, first=reads[0], second=reads[1])
+            instruction = replace(instruction, first=reads[0], second=reads[1])
         elif reads:
-            one = replace(one, first=reads[0], second=reads[0])
+            instruction = replace(instruction, first=reads[0], second=reads[0])
         self.place[number] = len(self.made)
-        self.made.append(one)
+        self.made.append(instruction)
 
 
 _SHARED = -1

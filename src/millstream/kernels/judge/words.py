@@ -98,12 +98,12 @@ class Speech:
             _table(between, 2),
         )  # fmt: skip
 
-    def _pieces(self, one: Requirement, letters: Letters) -> list[tuple[int, ...]]:
+    def _pieces(self, requirement: Requirement, letters: Letters) -> list[tuple[int, ...]]:
         return [
             (self.shown.is_number(s.term), self.shown.place(s.term),
              *letters.add(f"{', ' if n else ', but '}{s.label} = "),
              *letters.add(f" {s.unit}" if s.unit and s.term.type.kind not in _PLAIN else ""))
-            for n, s in enumerate(one.shown)
+            for n, s in enumerate(requirement.shown)
         ]  # fmt: skip
 
     # --- what fails ---

@@ -171,19 +171,19 @@ class StatementWriter(TermWriter):
         stretch = self.layout.stretches.get((slot.name, ()))
         if not self.regions or stretch is None or len(stretch.leaf.sizes) != 1 or self.calling:
             return NO
-        found = writer_of(slot.name, rest)
-        rounds = None if found is None else self.rounds(found.loop, found.before)
-        if found is None or rounds is None or self.changes(found.counter.bound, found.loop.body):
+        writer = writer_of(slot.name, rest)
+        rounds = None if writer is None else self.rounds(writer.loop, writer.before)
+        if writer is None or rounds is None or self.changes(writer.counter.bound, writer.loop.body):
             return NO
-        changed = {v for name in assigned_in((found.loop,), self.code)
+        changed = {v for name in assigned_in((writer.loop,), self.code)
                    for v in self.layout.locals(self.own(name))}  # fmt: skip
-        counts = self.named(found.counter.place)
+        counts = self.named(writer.counter.place)
 
         def fixed(place: Place) -> Local | None:
             local = self.named(place)
             return None if local in changed and local != counts else local
 
-        return covers(found, fixed, rounds, stretch.size(0)) or NO
+        return covers(writer, fixed, rounds, stretch.size(0)) or NO
 
     def let(self, slot: Slot, written: Value = NO) -> None:
         name = self.own(slot.name)

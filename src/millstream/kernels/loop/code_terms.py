@@ -128,8 +128,8 @@ class TermWriter:
         first: Value = ZERO, second: Value = ZERO,
     ) -> None:  # fmt: skip
         site = integer(self.site(message, span))
-        told = ((SITE, site), (FAILED, FIRING), (FIRST_NUMBER, first), (SECOND_NUMBER, second))
-        stores = (Store(FRAME, integer(place), value) for place, value in told)
+        fields = ((SITE, site), (FAILED, FIRING), (FIRST_NUMBER, first), (SECOND_NUMBER, second))
+        stores = (Store(FRAME, integer(place), value) for place, value in fields)
         self.add(When(condition, (*stores, Stop(ONE))))
 
     # --- places ---

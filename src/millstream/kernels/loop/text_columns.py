@@ -92,9 +92,9 @@ def arrow_of(vector: Vector) -> Any:
 
 def _on_scalars(function: str, args: Sequence[Argument], result: Type, count: int) -> Answer:
     call = text_function(function, args[0].type.kind)
-    one = _answer(result, [call(*(a.value for a in args if isinstance(a, Scalar)))])
-    value = one.vector.to_list()[0]
-    faults = None if one.faults is None else np.repeat(one.faults, count)
+    answer = _answer(result, [call(*(a.value for a in args if isinstance(a, Scalar)))])
+    value = answer.vector.to_list()[0]
+    faults = None if answer.faults is None else np.repeat(answer.faults, count)
     return Answer(constant_vector(result, value, count), faults)
 
 

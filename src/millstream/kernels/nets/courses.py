@@ -53,7 +53,7 @@ def courses_of(
 ) -> dict[str, Course]:
     """The queues that splits and joins fill, and how; all of them if that is wanted stepwise."""
     held = _held(operators, is_stepwise=is_stepwise)
-    found: dict[str, Course] = {}
+    kept: dict[str, Course] = {}
     courses: dict[str, Course] = {}
 
     def known(queue: str) -> Course:
@@ -64,11 +64,11 @@ def courses_of(
             continue
         made = _moved(op, [known(q) for q in op.inputs])
         if max(map(len, made)) > _LONGEST:
-            found |= {q: courses.pop(q) for q in op.inputs if q in courses}
+            kept |= {q: courses.pop(q) for q in op.inputs if q in courses}
             made = _moved(op, [known(q) for q in op.inputs])
         for queue, course in zip(op.outputs, made, strict=True):
-            (found if queue in held else courses)[queue] = course
-    return found
+            (kept if queue in held else courses)[queue] = course
+    return kept
 
 
 def _held(operators: tuple[Operator, ...], *, is_stepwise: bool) -> set[str]:

@@ -155,14 +155,14 @@ def _repeat_times(
 @apart
 def _tell(actors: Array, k: int, queues: Array, count: int, pop: int, peek: int) -> None:
     """The times of firings that print."""
-    told, place = pointer_i(actors[k, TOLD]), actors[k, TOLD_COUNT]
+    texts, place = pointer_i(actors[k, TOLD]), actors[k, TOLD_COUNT]
     is_paced, last = actors[k, IS_PACED], actors[k, TOLD_LAST]
     times = pointer_i(queues[actors[k, TAKEN], QT] if not is_paced else 0)
     first = 0 if is_paced else queues[actors[k, TAKEN], Q_START] + max(peek, 1) - 1
     for n in range(count):
         time = actors[k, FIRED] + 1 + n if is_paced else times[first + n * pop]
         last = max(last, time)
-        told[place + n] = last
+        texts[place + n] = last
     actors[k, TOLD_LAST] = last
 
 

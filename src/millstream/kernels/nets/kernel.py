@@ -244,8 +244,8 @@ class NetKernel:
             return self.buffers.given(n, self.types[queue], times)
         number = self.printers[queue]
         actor, fired = self.walked.get(number), int(self.table[number, FIRED])
-        told = int(self.table[number, TOLD_COUNT]) if actor is None else len(actor.texts)
-        times = self._times(queue, fired - told, told)
+        count = int(self.table[number, TOLD_COUNT]) if actor is None else len(actor.texts)
+        times = self._times(queue, fired - count, count)
         return self.printed[number].given(times) if actor is None else actor.printed(times)
 
     def _times(self, queue: str, first: int, count: int) -> Array | None:

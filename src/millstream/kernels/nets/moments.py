@@ -38,11 +38,11 @@ class Moments:
     def at(self, numbers: Array) -> Array:
         later = numbers - len(self.begins)
         rounds, places = np.divmod(later, len(self.repeats))
-        found: Array = self.repeats[places] + rounds * self.step
+        firings: Array = self.repeats[places] + rounds * self.step
         early = later < 0
         if early.any():
-            found[early] = self.begins[numbers[early]]
-        return found
+            firings[early] = self.begins[numbers[early]]
+        return firings
 
     def before(self, end: int) -> int:
         """How many items wait for none from that number on."""
@@ -141,9 +141,9 @@ def _firings(work: Work, inputs: list[Moments]) -> Moments:
     if early + rounds > _LONGEST:
         raise NotKnown("too many")
     later = np.arange(early + rounds - 1) * rates.pop + first.pop + max(rates.peek, 1) - 1
-    found = taken.at(np.concatenate(([max(first.peek, 1) - 1], later)))
+    firsts = taken.at(np.concatenate(([max(first.peek, 1) - 1], later)))
     step = taken.step * (rounds * rates.pop // size)
-    firings = _sequence(found[:early], found[early:], step)
+    firings = _sequence(firsts[:early], firsts[early:], step)
     # Only the first firing may look further than the next one.
     return _risen(firings) if work.first else firings
 
@@ -178,11 +178,13 @@ def _split(moments: Moments, weights: tuple[int, ...]) -> list[Moments]:
     early = -(-len(moments.begins) // total)
     if (early + turns) * total > _LONGEST:
         raise NotKnown("too many")
-    found = moments.first((early + turns) * total).reshape(-1, total)
+    firsts = moments.first((early + turns) * total).reshape(-1, total)
     step = moments.step * (turns * total // size)
     ends = np.cumsum(weights).tolist()
     return [
-        _sequence(found[:early, end - w : end].ravel(), found[early:, end - w : end].ravel(), step)
+        _sequence(
+            firsts[:early, end - w : end].ravel(), firsts[early:, end - w : end].ravel(), step
+        )
         for end, w in zip(ends, weights, strict=True)
     ]
 
@@ -196,8 +198,8 @@ def _joined(inputs: list[Moments], weights: tuple[int, ...]) -> Moments:
     steps = {m.step * (turns * w // len(m.repeats)) for m, w in pairs}
     if len(steps) > 1:
         raise NotKnown("one side falls behind the other")
-    found = np.concatenate([m.first((early + turns) * w).reshape(-1, w) for m, w in pairs], axis=1)
-    return _risen(_sequence(found[:early].ravel(), found[early:].ravel(), steps.pop()))
+    firsts = np.concatenate([m.first((early + turns) * w).reshape(-1, w) for m, w in pairs], axis=1)
+    return _risen(_sequence(firsts[:early].ravel(), firsts[early:].ravel(), steps.pop()))
 
 
 def _risen(moments: Moments) -> Moments:

@@ -42,9 +42,9 @@ def _compare(one: Any, other: Any, lead: Any, order: Order) -> Any:
         if a != b:
             if not is_text[j]:
                 return -1 if a < b else 1
-            told = compare_texts(a, b, texts)
-            if told != 0:
-                return told
+            order_of_texts = compare_texts(a, b, texts)
+            if order_of_texts != 0:
+                return order_of_texts
     return 0
 
 
@@ -114,10 +114,10 @@ def _is_net(start: Any, end: Any, weight: Array, lead: Any, order: Order) -> Any
             return False
     i, j = start, middle
     while i < middle and j < end:
-        told = _compare(i, j, lead, order)
-        if told == 0:
+        compared = _compare(i, j, lead, order)
+        if compared == 0:
             return False
-        i, j = (i + 1, j) if told < 0 else (i, j + 1)
+        i, j = (i + 1, j) if compared < 0 else (i, j + 1)
     return True
 
 

@@ -49,7 +49,7 @@ class Part:
     """Mutable: statements as a function of the variables they read; it gathers what they emit."""
 
     def __init__(
-        self, script: Script, told: Sequence[int], statements: Block,
+        self, script: Script, told_tables: Sequence[int], statements: Block,
         functions: Mapping[int, Declare],
     ) -> None:  # fmt: skip
         self.statements = statements
@@ -70,7 +70,7 @@ class Part:
         if any(isinstance(resolved(v.type), FunctionOf) for v in self.inputs):
             raise NotOnColumns("a function that is chosen")
         made = _PartWriter(script).part(self, called)
-        self.lists = Lists(script, told)
+        self.lists = Lists(script, told_tables)
         names = made.names | self.lists.names() | {"NOTHING": NOTHING}
         self.running = Running(made.text, made.places, names, {})
 
@@ -157,36 +157,39 @@ def _changed(node: Any) -> Iterator[Var]:
 
 def changed_in(statement: Statement) -> tuple[Var, ...]:
     """The variables that a statement may give values, but functions."""
-    found = (v for n in nodes_in(statement) for v in _changed(n))
-    return tuple(v for v in found if not isinstance(resolved(v.type), FunctionOf))
+    variables = (v for n in nodes_in(statement) for v in _changed(n))
+    return tuple(v for v in variables if not isinstance(resolved(v.type), FunctionOf))
 
 
 def _called(statements: Block, functions: Mapping[int, Declare]) -> tuple[Declare, ...]:
     """Functions that are declared before some statements, which mention them, or those they do."""
     own = {n.var.number for n in nodes_in(statements) if isinstance(n, Declare)}
-    found: set[int] = set()
+    numbers: set[int] = set()
     waiting: list[Any] = [statements]
     while waiting:
         for node in nodes_in(waiting.pop()):
             number = node.var.number if isinstance(node, Get) else -1
-            if number in functions and number not in found | own:
-                found.add(number)
+            if number in functions and number not in numbers | own:
+                numbers.add(number)
                 waiting.append(functions[number])
-    return tuple(d for number, d in functions.items() if number in found and d.var.level == 0)
+    return tuple(d for number, d in functions.items() if number in numbers and d.var.level == 0)
 
 
 # --- which statements are done together ------------------------------------------------
 
 
 def parts_of(
-    script: Script, told: Sequence[int], refused: Collection[int], functions: Mapping[int, Declare]
+    script: Script,
+    told_tables: Sequence[int],
+    refused: Collection[int],
+    functions: Mapping[int, Declare],
 ) -> dict[int, Part]:
     """Parts by the first of their statements; all that columns refuse are in one."""
     refused = {*refused, *_wholly(script.body, refused)}
     parts: dict[int, Part] = {}
     for block in _blocks(script.body, refused):
         for together in _together(block, refused):
-            parts[id(together[0])] = Part(script, told, together, functions)
+            parts[id(together[0])] = Part(script, told_tables, together, functions)
     return parts
 
 

@@ -204,9 +204,9 @@ class ExpressionWriter:
                 key, otherwise = (self.value(a) for a in node.arguments[1:])
                 return f"{self.raw(first)}.get({key}, {otherwise})"
             case "match" | "matchstrs" if isinstance(first, Const):
-                found = self.library.matcher(node.name, first.value)
-                if found is not None:
-                    return f"{self.constant(found)}({self.value(node.arguments[1])})"
+                matcher = self.library.matcher(node.name, first.value)
+                if matcher is not None:
+                    return f"{self.constant(matcher)}({self.value(node.arguments[1])})"
         function = self.library.intrinsic(node)
         is_map = first is not None and isinstance(resolved(first.type), MapOf)
         arguments = [self.value(a) for a in node.arguments]
@@ -259,8 +259,8 @@ class ExpressionWriter:
         type_ = resolved(node.base.type)
         if isinstance(type_, MapOf):
             return f"{base}[{self.value(node.index)}]"
-        found = f"{base}[{self.at(node.index)}]"
-        return f"ord({found})" if type_ == records.STRING else found
+        element = f"{base}[{self.at(node.index)}]"
+        return f"ord({element})" if type_ == records.STRING else element
 
     def based(self, base: Expression, number: int | None) -> str:
         """What is looked into, under a name of its own if its length is asked for."""
@@ -381,10 +381,10 @@ class ExpressionWriter:
     def line(self, text: str) -> None:
         raise NotImplementedError
 
-    def function(self, one: Function) -> str:
+    def function(self, function: Function) -> str:
         raise NotImplementedError
 
-    def inline(self, one: Inline) -> str:
+    def inline(self, inline: Inline) -> str:
         raise NotImplementedError
 
 

@@ -160,13 +160,13 @@ class Writer(ExpressionWriter):
 
     # --- plain statements ---
 
-    def do_declare(self, one: Declare) -> None:
-        name = self.var(one.var)
-        if one.value is None:
+    def do_declare(self, declare: Declare) -> None:
+        name = self.var(declare.var)
+        if declare.value is None:
             self.unset(name)
             return
-        value = self.kept(one.var, self.value(one.value))
-        if self.is_sure(one.value):
+        value = self.kept(declare.var, self.value(declare.value))
+        if self.is_sure(declare.value):
             self.line(f"{name} = {value}")
             return
         self.line("try:")
@@ -180,8 +180,8 @@ class Writer(ExpressionWriter):
         self.line(f"{name} = None")
         self.line(f"del {name}")
 
-    def do_assign(self, one: Assign) -> None:
-        self.assign(one.target, self.value(one.value))
+    def do_assign(self, assign: Assign) -> None:
+        self.assign(assign.target, self.value(assign.value))
 
     def assign(self, place: Place, value: str) -> None:
         name = self.var(place.var)
@@ -210,74 +210,74 @@ class Writer(ExpressionWriter):
             self.line(f"{new} = {made}")
         self.line(f"{name} = {self.kept(place.var, new)}")
 
-    def do_undefine(self, one: Undefine) -> None:
-        if one.is_field:
+    def do_undefine(self, undefine: Undefine) -> None:
+        if undefine.is_field:
             raise NotGenerated("it clears a field of a message")
-        self.unset(self.var(one.target.var))
+        self.unset(self.var(undefine.target.var))
 
-    def do_do(self, one: Do) -> None:
-        self.line(self.value(one.value))
+    def do_do(self, statement: Do) -> None:
+        self.line(self.value(statement.value))
 
-    def do_assert(self, one: Assert) -> None:
-        condition = self.value(one.condition)
-        said = "" if one.message is None else f', ": " + {self.value(one.message)}'
+    def do_assert(self, assertion: Assert) -> None:
+        condition = self.value(assertion.condition)
+        said = "" if assertion.message is None else f', ": " + {self.value(assertion.message)}'
         self.line(f"if not {condition}: failed({self.place()}{said})")
 
     def place(self) -> str:
         return self.constant("" if self.span is None else self.span.place)
 
-    def do_emit(self, one: Emit) -> None:
+    def do_emit(self, emit: Emit) -> None:
         if self.by_table:
-            nodes = [*one.indexes, one.value, *([] if one.weight is None else [one.weight])]
-            self.line(f"emit{one.table}((r, {', '.join(map(self.value, nodes))}))")
+            nodes = [*emit.indexes, emit.value, *([] if emit.weight is None else [emit.weight])]
+            self.line(f"emit{emit.table}((r, {', '.join(map(self.value, nodes))}))")
             return
-        indexes = "".join(f"{self.value(i)}, " for i in one.indexes)
-        weight = "None" if one.weight is None else self.value(one.weight)
-        self.line(f"emit(({one.table}, ({indexes}), {self.value(one.value)}, {weight}))")
+        indexes = "".join(f"{self.value(i)}, " for i in emit.indexes)
+        weight = "None" if emit.weight is None else self.value(emit.weight)
+        self.line(f"emit(({emit.table}, ({indexes}), {self.value(emit.value)}, {weight}))")
 
-    def do_return(self, one: Return) -> None:
-        if one.value is None:
+    def do_return(self, statement: Return) -> None:
+        if statement.value is None:
             self.line("return")
-        elif self.is_sure(one.value):
-            self.line(f"return {self.value(one.value)}")
+        elif self.is_sure(statement.value):
+            self.line(f"return {self.value(statement.value)}")
         else:
-            value = self.value(one.value)
+            value = self.value(statement.value)
             self.line("try:")
             self.line(f"  r = {value}")
             self.line("except UNDEFINED as e:")
             self.line("  return nothing(e)")
             self.line("return r")
 
-    def do_result(self, one: Result) -> None:
-        self.line(f"return {self.value(one.value)}")
+    def do_result(self, result: Result) -> None:
+        self.line(f"return {self.value(result.value)}")
 
-    def do_scope(self, one: Scope) -> None:
-        if one.body:
-            self.block(one.body)
+    def do_scope(self, scope: Scope) -> None:
+        if scope.body:
+            self.block(scope.body)
 
     # --- control ---
 
-    def do_if(self, one: If) -> None:
-        self.line(f"if {self.value(one.condition)}:")
-        self.nested(one.then)
-        if one.otherwise:
+    def do_if(self, statement: If) -> None:
+        self.line(f"if {self.value(statement.condition)}:")
+        self.nested(statement.then)
+        if statement.otherwise:
             self.line("else:")
-            self.nested(one.otherwise)
+            self.nested(statement.otherwise)
 
-    def do_loop(self, one: Loop) -> None:
-        counted = None if self.counting is None else self.counting.counted(one)
+    def do_loop(self, loop: Loop) -> None:
+        counted = None if self.counting is None else self.counting.counted(loop)
         if counted is not None and counted.var.number in self.sure:
-            self.counted_loop(one, counted)
+            self.counted_loop(loop, counted)
             return
-        around = _Around(True, one.after)
+        around = _Around(True, loop.after)
         self.open("for _ in rounds():")
         self.indent += 1
-        if one.tests_first and one.condition is not None:
-            self.line(f"if not {self.value(one.condition)}: break")
-        elif one.condition is not None:
-            around.until = one.condition
+        if loop.tests_first and loop.condition is not None:
+            self.line(f"if not {self.value(loop.condition)}: break")
+        elif loop.condition is not None:
+            around.until = loop.condition
         self.inside[-1].around.append(around)
-        self.block(one.body)
+        self.block(loop.body)
         self.inside[-1].around.pop()
         self.round_over(around)
         self.indent -= 1
@@ -285,7 +285,7 @@ class Writer(ExpressionWriter):
         self.line(f"  endless({self.place()})")
         self.blocks -= 1
 
-    def counted_loop(self, one: Loop, counted: Counted) -> None:
+    def counted_loop(self, loop: Loop, counted: Counted) -> None:
         """A loop over a range; its variable ends as it would have been counted."""
         name, stop = self.var(counted.var), self.temporary()
         self.line(f"{stop} = {self.value(counted.bound)}{' + 1' * counted.takes_bound}")
@@ -294,7 +294,7 @@ class Writer(ExpressionWriter):
         before = self.naturals
         if counted.is_natural:
             self.naturals |= {counted.var.number}
-        self.nested(one.body)
+        self.nested(loop.body)
         self.naturals = before
         self.inside[-1].around.pop()
         self.line("else:")
@@ -307,9 +307,9 @@ class Writer(ExpressionWriter):
         if around.until is not None:
             self.line(f"if not {self.value(around.until)}: break")
 
-    def do_leave(self, one: Leave) -> None:
+    def do_leave(self, leave: Leave) -> None:
         arounds = self.inside[-1].around
-        if one.word == "break":
+        if leave.word == "break":
             self.line("break")
             return
         inner = arounds[-1]
@@ -321,11 +321,11 @@ class Writer(ExpressionWriter):
             self.line(f"{inner.flag} = True")
             self.line("break")
 
-    def do_choose(self, one: Choose) -> None:
-        tag = self.var(one.tag)
-        self.line(f"{tag} = {self.value(one.value)}")
-        cases = [(labels, _without_last_break(block)) for labels, block in one.cases]
-        otherwise = _without_last_break(one.otherwise)
+    def do_choose(self, choose: Choose) -> None:
+        tag = self.var(choose.tag)
+        self.line(f"{tag} = {self.value(choose.value)}")
+        cases = [(labels, _without_last_break(block)) for labels, block in choose.cases]
+        otherwise = _without_last_break(choose.otherwise)
         leaves = any(map(_leaves, (*(b for _, b in cases), otherwise)))
         flag = self.temporary() if leaves else None
         if leaves:
@@ -366,55 +366,55 @@ class Writer(ExpressionWriter):
 
     # --- when ---
 
-    def do_when(self, one: When) -> None:
-        words = [q.word for q in one.quantifiers]
+    def do_when(self, when: When) -> None:
+        words = [q.word for q in when.quantifiers]
         first = words.index("all") if "all" in words else len(words)
         if set(words[first:]) - {"all"}:
             raise NotGenerated("a quantifier comes after `all`")
-        found = self.temporary()
-        self.quantified(one, one.quantifiers[:first], one.quantifiers[first:], found)
+        holds = self.temporary()
+        self.quantified(when, when.quantifiers[:first], when.quantifiers[first:], holds)
 
     def quantified(
-        self, when: When, bound: tuple[Quantifier, ...], alls: tuple[Quantifier, ...], found: str
+        self, when: When, bound: tuple[Quantifier, ...], alls: tuple[Quantifier, ...], holds: str
     ) -> None:
         if not bound:
-            self.tested(when, alls, found)
+            self.tested(when, alls, holds)
             return
         quantifier, *others = bound
-        self.line(f"{found} = False")
+        self.line(f"{holds} = False")
         self.open(f"for {self.var(quantifier.var)} in {self.range_of(quantifier)}:")
         self.indent += 1
         inner = self.temporary()
         self.quantified(when, tuple(others), alls, inner)
-        self.line(f"{found} = {found} or {inner}")
+        self.line(f"{holds} = {holds} or {inner}")
         if quantifier.word == "some":
             self.line(f"if {inner}: break")
         self.indent -= 1
         self.blocks -= 1
 
-    def tested(self, when: When, alls: tuple[Quantifier, ...], found: str) -> None:
+    def tested(self, when: When, alls: tuple[Quantifier, ...], holds: str) -> None:
         """What is to be done, if the condition holds, for all that must be looked at."""
-        self.line(f"{found} = True")
-        self.all_of(when, alls, found)
-        self.line(f"if {found}:")
+        self.line(f"{holds} = True")
+        self.all_of(when, alls, holds)
+        self.line(f"if {holds}:")
         self.nested(when.body)
 
-    def all_of(self, when: When, alls: tuple[Quantifier, ...], found: str) -> None:
+    def all_of(self, when: When, alls: tuple[Quantifier, ...], holds: str) -> None:
         if not alls:
             condition = self.value(when.condition)
             if self.is_sure(when.condition):
-                self.line(f"{found} = {condition}")
+                self.line(f"{holds} = {condition}")
                 return
             self.line("try:")
-            self.line(f"  {found} = {condition}")
+            self.line(f"  {holds} = {condition}")
             self.line("except UNDEFINED:")
-            self.line(f"  {found} = False")
+            self.line(f"  {holds} = False")
             return
         quantifier, *others = alls
         self.open(f"for {self.var(quantifier.var)} in {self.range_of(quantifier)}:")
         self.indent += 1
-        self.all_of(when, tuple(others), found)
-        self.line(f"if not {found}: break")
+        self.all_of(when, tuple(others), holds)
+        self.line(f"if not {holds}: break")
         self.indent -= 1
         self.blocks -= 1
 
@@ -430,20 +430,22 @@ class Writer(ExpressionWriter):
 
     # --- functions ---
 
-    def function(self, one: Function) -> str:
+    def function(self, function: Function) -> str:
         """Write a function before the statement that mentions it; its name."""
-        name = f"f{one.number}"
-        parameters = ", ".join(self.var(p) for p in one.parameters)
-        self.defined_as(f"def {name}({parameters}):", _Place(one.level), one.body, one)
-        shown = self.constant(one.name or "")
+        name = f"f{function.number}"
+        parameters = ", ".join(self.var(p) for p in function.parameters)
+        self.defined_as(
+            f"def {name}({parameters}):", _Place(function.level), function.body, function
+        )
+        shown = self.constant(function.name or "")
         self.line(f"{name}.__name__ = {shown}")
         return name
 
-    def inline(self, one: Inline) -> str:
+    def inline(self, inline: Inline) -> str:
         self.inlines += 1
         name = f"q{self.inlines}"
         level = self.inside[-1].level if self.inside else -1
-        self.defined_as(f"def {name}():", _Place(level, is_inline=True), one.body, one)
+        self.defined_as(f"def {name}():", _Place(level, is_inline=True), inline.body, inline)
         return f"{name}()"
 
     def defined_as(self, head: str, place: _Place, body: Block, node: Any) -> None:

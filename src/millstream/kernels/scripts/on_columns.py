@@ -340,12 +340,12 @@ def _reason(part: Part, refused: Mapping[int, NotOnColumns]) -> str:
 
 def _told(known: Known) -> str:
     """Which statements are done record by record, and why, for `explain`."""
-    told = []
+    notes = []
     for number, part in (known.parts or {}).items():
         spans = (getattr(node, "span", None) for node in nodes_in(part.statements))
         where = next(span.place for span in spans if span is not None)
-        told.append(f"from {where} on record by record, because of {known.reasons[number]}")
-    return "".join(f"; {one}" for one in told)
+        notes.append(f"from {where} on record by record, because of {known.reasons[number]}")
+    return "".join(f"; {one}" for one in notes)
 
 
 def _ranked(made: Batch, batch: Batch, rows: Array) -> Batch:

@@ -62,13 +62,13 @@ def runner(function: RunScript, columns: tuple[str, ...]) -> Run:
 
 def variables_of(script: Script) -> dict[str, str]:
     """The names of variables in a script, by those in the function made of it."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for node in nodes_in((script.statics, script.body)):
         for name in ("var", "tag"):
             var = getattr(node, name, None)
             if isinstance(var, Var):
-                found[f"{'s' if var.level < 0 else 'v'}{var.number}"] = var.name
-    return found
+                names[f"{'s' if var.level < 0 else 'v'}{var.number}"] = var.name
+    return names
 
 
 class _ByTable:

@@ -118,9 +118,9 @@ class Library:
         self._sure = known = frozenset({self.script.record.number})
         nodes = list(nodes_in((self.script.statics, self.script.body)))
         taken = {n.target.var.number for n in nodes if isinstance(n, Undefine)}
-        found = {p.number for n in nodes if isinstance(n, Function) for p in n.parameters}
-        found |= {n.var.number for n in nodes if isinstance(n, Quantifier) and n.word != "all"}
-        self._sure = known | found
+        numbers = {p.number for n in nodes if isinstance(n, Function) for p in n.parameters}
+        numbers |= {n.var.number for n in nodes if isinstance(n, Quantifier) and n.word != "all"}
+        self._sure = known | numbers
         for node in nodes:
             if isinstance(node, Declare) and node.value is not None and is_sure(node.value):
                 self._sure |= {node.var.number}
@@ -161,10 +161,10 @@ def _quick_pieces(
             return slow(count, text)
         if count is None and not pattern.groups:
             return tuple(pattern.findall(text))
-        found = pattern.finditer(text)
+        matches = pattern.finditer(text)
         if count is not None:
-            found = itertools.islice(found, max(count, 0))
-        return tuple(match[0] for match in found)
+            matches = itertools.islice(matches, max(count, 0))
+        return tuple(match[0] for match in matches)
 
     return pieces
 
@@ -213,14 +213,14 @@ def equals(label: Callable[[], Any], tag: Any) -> bool:
 
 def ranged(*bases: tuple[bool, Callable[[], Any]]) -> list[Any]:
     """All indexes of some arrays, maps and texts."""
-    found: set[Any] = set()
+    keys: set[Any] = set()
     for is_map, base in bases:
         try:
             held = base()
         except UNDEFINED:
             continue
-        found.update(held if is_map else range(len(held)))
-    return sorted(found)
+        keys.update(held if is_map else range(len(held)))
+    return sorted(keys)
 
 
 def absent(what: Nothing | str) -> NoReturn:

@@ -25,9 +25,9 @@ def can_send_by_table(function: RunScript) -> bool:
 class Lists:
     """Mutable: what was emitted to each table, in order: the number of a row, then the parts."""
 
-    def __init__(self, script: Script, told: Sequence[int]) -> None:
-        self.tables = {n: script.tables[n] for n in told}
-        self.emitted: dict[int, list[tuple[Any, ...]]] = {n: [] for n in told}
+    def __init__(self, script: Script, told_tables: Sequence[int]) -> None:
+        self.tables = {n: script.tables[n] for n in told_tables}
+        self.emitted: dict[int, list[tuple[Any, ...]]] = {n: [] for n in told_tables}
 
     def names(self) -> dict[str, Any]:
         """What a generated function calls."""

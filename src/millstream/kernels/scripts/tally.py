@@ -103,8 +103,8 @@ class TallyKernel(Termless):
         """What has been counted for one instant, if no accumulator needs to see it."""
         if self.is_direct:
             batch = self._summed(place)
-        elif (told := self._at_once(place)) is not None:
-            batch = batch_of(self.type, [place[0]] * len(told), told, [1] * len(told))
+        elif (rows := self._at_once(place)) is not None:
+            batch = batch_of(self.type, [place[0]] * len(rows), rows, [1] * len(rows))
         else:
             return None
         if not self.is_over:

@@ -87,11 +87,13 @@ def _put_reasons(
     """Write the reasons of a row; where they end, or UNSURE."""
     letters, between = wording.letters, wording.between
     for i in range(unmet.first[row], unmet.first[row + 1]):
-        one = unmet.requirements[i]
+        requirement = unmet.requirements[i]
         if i > unmet.first[row]:
             at = put_text(arena, at, letters, between[SEMICOLON, 0], between[SEMICOLON, 1])
-        at = put_text(arena, at, letters, wording.heads[one, 0], wording.heads[one, 1])
-        for piece in range(wording.first[one], wording.first[one + 1]):
+        at = put_text(
+            arena, at, letters, wording.heads[requirement, 0], wording.heads[requirement, 1]
+        )
+        for piece in range(wording.first[requirement], wording.first[requirement + 1]):
             at = _put_value(wording, piece, values, row, arena, places, at)
             if at == UNSURE:
                 return UNSURE
@@ -102,10 +104,12 @@ def _put_reasons(
 def _put_places(wording: Wording, unmet: Unmet, row: Any, arena: Array, at: Any) -> Any:
     letters, between = wording.letters, wording.between
     for i in range(unmet.first[row], unmet.first[row + 1]):
-        one = unmet.requirements[i]
+        requirement = unmet.requirements[i]
         if i > unmet.first[row]:
             at = put_text(arena, at, letters, between[COMMA, 0], between[COMMA, 1])
-        at = put_text(arena, at, letters, wording.places[one, 0], wording.places[one, 1])
+        at = put_text(
+            arena, at, letters, wording.places[requirement, 0], wording.places[requirement, 1]
+        )
     return at
 
 

@@ -67,11 +67,11 @@ def _if_needed(statement: Statement, read: Counter[str]) -> Body:
 
 
 def _without_truths(body: Body) -> Body:
-    told: dict[Memory, bool] = {}
+    are_true: dict[Memory, bool] = {}
     for s in statements_in(body):
         if isinstance(s, Store) and s.memory.kind in _TRUE_UNLESS_GIVEN:
-            told[s.memory] = told.get(s.memory, True) and s.value == YES
-    plain = {memory for memory, is_true in told.items() if is_true}
+            are_true[s.memory] = are_true.get(s.memory, True) and s.value == YES
+    plain = {memory for memory, is_true in are_true.items() if is_true}
 
     def without(inside: Body) -> Body:
         return tuple(
