@@ -76,11 +76,11 @@ def told_of(readings: Sequence[Reading]) -> Message:
     """What the driver must know of all that was done where rows were read."""
     if not readings:
         return {}
-    told = [reading.told() for reading in readings]
+    messages = [reading.told() for reading in readings]
     return {
-        "ahead": {name: runs for one in told for name, runs in one["ahead"].items()},
-        "read_faults": dict(sum((one["read_faults"] for one in told), Counter())),
-        "steps": {name: figures for one in told for name, figures in one["steps"].items()},
+        "ahead": {name: runs for one in messages for name, runs in one["ahead"].items()},
+        "read_faults": dict(sum((one["read_faults"] for one in messages), Counter())),
+        "steps": {name: figures for one in messages for name, figures in one["steps"].items()},
     }
 
 

@@ -91,43 +91,43 @@ class Arrangement:
 
         return [(path, end) for path, end in self.order.get(name, []) if not is_taken(path, end)]
 
-    def arrange(self, one: Input, location: Location, planned: Taken) -> None:
+    def arrange(self, input_: Input, location: Location, planned: Taken) -> None:
         """Put the files of an input in order, after what an earlier run has not finished."""
-        order = self.unfinished(one.name, planned)
+        order = self.unfinished(input_.name, planned)
         waiting = {path for path, _ in order}
-        taken = self.taken(one.name, planned)
+        taken = self.taken(input_.name, planned)
         files: list[tuple[Path, Place]] = []
         for path in files_now(location):
             place = taken.get(name := name_of(location, path), START)
             if name not in waiting and place != DONE and _has_more(location, path, place):
                 files.append((path, place))
-        spreads = spreads_of(location, one, files)
-        for stretch in stretches(spreads, one.waits) if files else ():
+        spreads = spreads_of(location, input_, files)
+        for stretch in stretches(spreads, input_.waits) if files else ():
             some = [files[number] for number in stretch.files]
             if stretch.is_in_order:
                 order += [(name_of(location, path), _length(location, path)) for path, _ in some]
             else:
-                order += self._copied(one, location, some)
-        self.order[one.name] = order
+                order += self._copied(input_, location, some)
+        self.order[input_.name] = order
 
     def _copied(
-        self, one: Input, location: Location, files: Sequence[tuple[Path, Place]]
+        self, input_: Input, location: Location, files: Sequence[tuple[Path, Place]]
     ) -> list[Entry]:
         """Rows of several files in one, sorted."""
-        rests = _Rests(location, one, files)
-        entries = self._kept(one, in_order(rests, one))
-        places = self.copied.setdefault(one.name, {})
+        rests = _Rests(location, input_, files)
+        entries = self._kept(input_, in_order(rests, input_))
+        places = self.copied.setdefault(input_.name, {})
         places.update({name_of(location, path): place for path, place in rests.ends.items()})
         return entries
 
-    def keep(self, one: Input, reader: Reader, *, is_following: bool) -> None:
+    def keep(self, input_: Input, reader: Reader, *, is_following: bool) -> None:
         """Copy rows that only this process can read; an earlier run may have done it."""
         with closing(reader):
-            if one.name not in self.order:
-                chunks = reader.chunks() if is_following else in_order(reader, one)
-                self.order[one.name] = self._kept(one, chunks)
+            if input_.name not in self.order:
+                chunks = reader.chunks() if is_following else in_order(reader, input_)
+                self.order[input_.name] = self._kept(input_, chunks)
 
-    def _kept(self, one: Input, chunks: Iterator[Chunk]) -> list[Entry]:
+    def _kept(self, input_: Input, chunks: Iterator[Chunk]) -> list[Entry]:
         rejected: list[Rejected] = []
 
         def batches() -> Iterator[Batch]:
@@ -138,7 +138,7 @@ class Arrangement:
         name = f"{FOLDER}/{self.copies:09}"
         self.copies += 1
         (self.files.root / FOLDER).mkdir(parents=True, exist_ok=True)
-        write_rows(self.files.root / f"{name}{ROWS}", one.type, batches())
+        write_rows(self.files.root / f"{name}{ROWS}", input_.type, batches())
         if not rejected:
             return [(f"{name}{ROWS}", None)]
         write_rejected(self.files.root / f"{name}{REJECTED}", rejected)
@@ -154,9 +154,11 @@ class Arrangement:
 class _Rests:
     """Mutable: reads what files hold from places on, and knows where each has ended."""
 
-    def __init__(self, location: Location, one: Input, files: Sequence[tuple[Path, Place]]) -> None:
+    def __init__(
+        self, location: Location, input_: Input, files: Sequence[tuple[Path, Place]]
+    ) -> None:
         self._location = location
-        self._input = one
+        self._input = input_
         self._files = files
         self.ends: dict[Path, Place] = {}
 

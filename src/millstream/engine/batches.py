@@ -231,9 +231,9 @@ class Batches:
             self.last, number, messages, self.delivery.written, self.checkpoint.files.taken_notes()
         )
         write_manifest(self.checkpoint.files, manifest)
-        told = ({name: StepFigures(*one) for name, one in m.get("steps", {}).items()}
+        figures = ({name: StepFigures(*one) for name, one in m.get("steps", {}).items()}
                 for m in messages)  # fmt: skip
-        self.report.take_figures(together(told))
+        self.report.take_figures(together(figures))
         version = manifest["version"]
         reached("after-manifest", version)
         self.handing_over.start(functools.partial(self._hand_over, self.last, manifest))

@@ -93,8 +93,8 @@ class Delivery:
     def _noted(self, last: int) -> int:
         """The first batch that was perhaps not handed over to those who cannot say."""
         is_noted = bool(self.files.names(TOLD))
-        told = int(self.files.read(f"{TOLD}/last")) if is_noted else -1
-        return last + 1 if 0 <= last == told else max(last, 0)
+        noted = int(self.files.read(f"{TOLD}/last")) if is_noted else -1
+        return last + 1 if 0 <= last == noted else max(last, 0)
 
     def _by_output(self, results: Sequence[Any]) -> dict[str, list[Parcel]]:
         """The parcels of every output of a batch; late rows by input."""

@@ -38,39 +38,46 @@ if TYPE_CHECKING:
 OutputGiven = str | Path | Location | Writer
 
 
-def items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
+def items_given(
+    input_: Input, rows: Iterable[Mapping[str, Value]]
+) -> Iterator[tuple[int, Row, int]]:
     """Dictionaries as items; integers become numbers where a number is wanted."""
-    known = {TIME_COLUMN, WEIGHT_COLUMN, one.time, *one.type.schema.names}
+    known = {TIME_COLUMN, WEIGHT_COLUMN, input_.time, *input_.type.schema.names}
     for number, row in enumerate(rows, 1):
         strange = next((key for key in row if key not in known), None)
-        if strange is not None and any(name not in row for name in one.type.schema.names):
+        if strange is not None and any(name not in row for name in input_.type.schema.names):
             raise UsageError(
-                f'row {number} of "{one.name}": unknown column "{strange}"',
-                hint=suggest(strange, one.type.schema.names),
+                f'row {number} of "{input_.name}": unknown column "{strange}"',
+                hint=suggest(strange, input_.type.schema.names),
             )
-        if one.is_log:
-            refuse_weights(one, tuple(row), f"row {number}")
-        time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
+        if input_.is_log:
+            refuse_weights(input_, tuple(row), f"row {number}")
+        time_column = input_.time or TIME_COLUMN
+        time = START_OF_TIME if input_.is_read_once else row.get(time_column)
         is_moment = isinstance(time, datetime)
-        time = number if one.is_numbered else _plain(time, TIME, one.zone)
+        time = number if input_.is_numbered else _plain(time, TIME, input_.zone)
         weight = row.get(WEIGHT_COLUMN, 1)
         if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
             raise UsageError(
-                f'row {number} of "{one.name}" has no time',
-                hint=f'give "{one.time or TIME_COLUMN}" in microseconds since 1970, or a datetime',
+                f'row {number} of "{input_.name}" has no time',
+                hint=f'give "{time_column}" in microseconds since 1970, or a datetime',
             )
         assert isinstance(time, int) and isinstance(weight, int)
-        if one.unit is not None and not (one.is_read_once or is_moment):
-            time = time_of(str(time), TimeStyle(one.unit))
-        yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
+        if input_.unit is not None and not (input_.is_read_once or is_moment):
+            time = time_of(str(time), TimeStyle(input_.unit))
+        yield (
+            time,
+            tuple(_value(input_, f, row.get(f.name), number) for f in input_.type.schema),
+            weight,
+        )
 
 
-def _value(one: Input, field_: Field, value: Value, number: int) -> Value:
+def _value(input_: Input, field_: Field, value: Value, number: int) -> Value:
     try:
-        return fitted(_plain(value, field_.type, one.zone), field_.type)
+        return fitted(_plain(value, field_.type, input_.zone), field_.type)
     except TypeError as error:
         raise UsageError(
-            f'row {number} of "{one.name}": expected {field_.name} to be a {field_.type}, '
+            f'row {number} of "{input_.name}": expected {field_.name} to be a {field_.type}, '
             f"got {value!r}"
         ) from error
 
@@ -109,39 +116,41 @@ def placed(given: Any) -> Any:
     return location_of(given) if isinstance(given, (str, Path)) else given
 
 
-def reader_of(one: Input, given: Any, *, is_following: bool) -> Reader:
+def reader_of(input_: Input, given: Any, *, is_following: bool) -> Reader:
     """What a run that follows takes as it comes, and one that ends takes in time order."""
     from millstream.connectors.ordered import OrderedReader
 
-    reader = plain_reader(one, given, is_following=is_following)
+    reader = plain_reader(input_, given, is_following=is_following)
     location = location_of(given) if isinstance(given, (str, Path, Location)) else None
-    is_timeless = one.is_read_once or one.is_numbered
+    is_timeless = input_.is_read_once or input_.is_numbered
     if is_following or is_timeless or (location and location.is_in_order):
         return reader
-    return OrderedReader(reader, one, location)
+    return OrderedReader(reader, input_, location)
 
 
-def plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
+def plain_reader(input_: Input, given: Any, *, is_following: bool = False) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
     from millstream.connectors.units import QuestionedReader, question_files
 
-    if is_frame(given) and not one.is_numbered:
-        return QuestionedReader(FrameReader(one, framed(given)), one, f'the table of "{one.name}"')
+    if is_frame(given) and not input_.is_numbered:
+        return QuestionedReader(
+            FrameReader(input_, framed(given)), input_, f'the table of "{input_.name}"'
+        )
     if not isinstance(given, (str, Path, Location)):
         given = framed(given).to_pylist() if is_frame(given) else given
-        reader = MemoryReader(one, items_given(one, given))
-        return QuestionedReader(reader, one, f'rows of "{one.name}"')
+        reader = MemoryReader(input_, items_given(input_, given))
+        return QuestionedReader(reader, input_, f'rows of "{input_.name}"')
     location = location_of(given)
     if location.is_state:
         raise UsageError("?state is for outputs", place=location.text)
     if location.path is None and not location.is_in_order:
-        return QuestionedReader(open_reader(location, one), one, "standard input")
+        return QuestionedReader(open_reader(location, input_), input_, "standard input")
     if location.is_at_hand:
-        question_files(location, one)
-    if is_following and location.path is not None and not one.is_read_once:
-        return MemoryReader(one, ())  # engines look for files themselves, as they come
-    return open_reader(location, one)
+        question_files(location, input_)
+    if is_following and location.path is not None and not input_.is_read_once:
+        return MemoryReader(input_, ())  # engines look for files themselves, as they come
+    return open_reader(location, input_)
 
 
 def writer_given(

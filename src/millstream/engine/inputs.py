@@ -50,23 +50,23 @@ class Inputs:
         return locations
 
     def _reachable(
-        self, one: Input, location: Location | None, arrangement: Arrangement, taken: Taken
+        self, input_: Input, location: Location | None, arrangement: Arrangement, taken: Taken
     ) -> Location:
         is_following = self.job.is_following
-        reader = self.job.readers[one.name]
+        reader = self.job.readers[input_.name]
         if is_following and location is not None and location.is_standard:
-            return self._piped(one, location)
+            return self._piped(input_, location)
         if location is None or location.is_standard:
-            arrangement.keep(one, reader, is_following=is_following)
-            return parse_location(f"parquet:{FOLDER}/{one.name}", self.files.root)
+            arrangement.keep(input_, reader, is_following=is_following)
+            return parse_location(f"parquet:{FOLDER}/{input_.name}", self.files.root)
         reader.close()
         anchored = _anchored(location)
-        is_timed = not (one.is_read_once or one.is_numbered)
+        is_timed = not (input_.is_read_once or input_.is_numbered)
         if location.is_at_hand and not is_following and is_timed:
-            arrangement.arrange(one, anchored, taken)
+            arrangement.arrange(input_, anchored, taken)
         return anchored
 
-    def _piped(self, one: Input, location: Location) -> Location:
+    def _piped(self, input_: Input, location: Location) -> Location:
         """Standard input on its way into a file, which is followed."""
         if self.is_kept:
             raise UsageError(
@@ -75,7 +75,7 @@ class Inputs:
             )
         folder = self.files.root / FOLDER
         folder.mkdir(exist_ok=True)
-        path = folder / f"{one.name}.{location.format.value}"
+        path = folder / f"{input_.name}.{location.format.value}"
         copying = threading.Thread(target=self._copy, args=(path.open("wb"),), daemon=True)
         copying.start()
         return replace(location, path=path, base=self.files.root)

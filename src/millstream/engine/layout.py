@@ -174,8 +174,8 @@ def layout_as(program: Program, choice: Choice) -> Layout:
         plan = make_plan(parted, why_not, ranks_all=True)
         return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
     # In one place nothing need be by parts.
-    one = spread(make_plan(program, why_not, ranks_all=True))
-    together = Spread(one.plan, (all_together(one.stages, one.plan),))
+    unspread = spread(make_plan(program, why_not, ranks_all=True))
+    together = Spread(unspread.plan, (all_together(unspread.stages, unspread.plan),))
     return _laid_out(together, choice)
 
 

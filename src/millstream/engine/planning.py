@@ -145,41 +145,41 @@ class Planner:
 
     def _take(
         self,
-        one: InputSpec,
+        input_spec: InputSpec,
         there: list[str],
         taken: dict[str, Place],
         before: Plan | None,
         plan: Plan,
     ) -> None:
         """The next pieces of an input, up to the size of a batch."""
-        position = before["positions"].get(one.name, 0) if before else 0
-        since = _since(before).get(one.name, {})
+        position = before["positions"].get(input_spec.name, 0) if before else 0
+        since = _since(before).get(input_spec.name, {})
         pieces: list[Any] = []
         size = 0
         is_finished = True
         refused: list[Any] = []
-        for path, piece, place in self._pieces(one, there, taken, refused):
+        for path, piece, place in self._pieces(input_spec, there, taken, refused):
             if piece is not None:
                 if pieces and size + piece.size > self.spec.batch_bytes:
                     is_finished = False
                     break
                 pieces.append([path, piece.first, piece.last, piece.line, piece.next_line,
                                piece.size, position])  # fmt: skip
-                position += _most_rows(one, path, piece)
+                position += _most_rows(input_spec, path, piece)
                 size += piece.size
             since[path] = place
-        plan["pieces"][one.name] = pieces
-        plan["refused"][one.name] = refused
-        plan["since"][one.name] = since
-        plan["positions"][one.name] = position
-        if one.input.is_read_once or since.get(_GENERATOR) == DONE:
-            self._ended.add(one.name)
-        is_idle = self._is_idle(one, has_rows=bool(pieces))
-        has_end = not self.spec.is_following or one.input.is_read_once
-        plan["silent"][one.name] = is_finished if has_end else is_idle
+        plan["pieces"][input_spec.name] = pieces
+        plan["refused"][input_spec.name] = refused
+        plan["since"][input_spec.name] = since
+        plan["positions"][input_spec.name] = position
+        if input_spec.input.is_read_once or since.get(_GENERATOR) == DONE:
+            self._ended.add(input_spec.name)
+        is_idle = self._is_idle(input_spec, has_rows=bool(pieces))
+        has_end = not self.spec.is_following or input_spec.input.is_read_once
+        plan["silent"][input_spec.name] = is_finished if has_end else is_idle
 
     def _pieces(
-        self, one: InputSpec, there: list[str], taken: dict[str, Place], refused: list[Any]
+        self, input_spec: InputSpec, there: list[str], taken: dict[str, Place], refused: list[Any]
     ) -> Iterator[tuple[str, Piece | None, Place]]:
         """Pieces in the order of the log, and how far a file has been taken after each.
 
@@ -188,13 +188,13 @@ class Planner:
         most = max(1, min(self.spec.batch_bytes, self.spec.piece_bytes))
         for path in there:
             first, line = taken.get(path, START)
-            if first == DONE[0] or self._is_as_before(one, path):
+            if first == DONE[0] or self._is_as_before(input_spec, path):
                 continue
-            seen = self._look_of(one, path)
+            seen = self._look_of(input_spec, path)
             # By one moment: a generator has always made some more while it is looked at.
             now = self.clock()
             try:
-                while piece := self._piece(one, path, (first, line), most, now):
+                while piece := self._piece(input_spec, path, (first, line), most, now):
                     first, line = piece.last, piece.next_line
                     yield path, piece, (first, line)
             except MillstreamError as fault:
@@ -203,17 +203,17 @@ class Planner:
                 refused.append([path, line, fault.faults[0].message])
                 yield path, None, DONE
                 continue
-            if self._is_complete(one, path, first):
+            if self._is_complete(input_spec, path, first):
                 yield path, None, DONE
             elif seen is not None:
                 self._exhausted[path] = seen
 
-    def _is_as_before(self, one: InputSpec, path: str) -> bool:
-        return path in self._exhausted and self._exhausted[path] == self._look_of(one, path)
+    def _is_as_before(self, input_spec: InputSpec, path: str) -> bool:
+        return path in self._exhausted and self._exhausted[path] == self._look_of(input_spec, path)
 
-    def _look_of(self, one: InputSpec, path: str) -> tuple[int, int] | None:
+    def _look_of(self, input_spec: InputSpec, path: str) -> tuple[int, int] | None:
         """What changes when a file does: its size, and when it was changed."""
-        file = file_of(self.spec, one, path)
+        file = file_of(self.spec, input_spec, path)
         try:
             status = None if file is None else file.stat()
         except OSError:
@@ -221,46 +221,48 @@ class Planner:
         return None if status is None else (status.st_size, status.st_mtime_ns)
 
     def _piece(
-        self, one: InputSpec, path: str, place: Place, most: int, now: float
+        self, input_spec: InputSpec, path: str, place: Place, most: int, now: float
     ) -> Piece | None:
         first, line = place
         if path != _GENERATOR:
-            file = path_of(self.spec.checkpoint, one.location, path)
+            file = path_of(self.spec.checkpoint, input_spec.location, path)
             is_final = not self.spec.is_following
-            location = one.location.of_file(file)
-            return next_piece(location, one.input, file, first, line, most, final=is_final)
-        piece = next_piece(one.location, one.input, None, first, line, most, final=True)
-        settings = one.location.generator
+            location = input_spec.location.of_file(file)
+            return next_piece(location, input_spec.input, file, first, line, most, final=is_final)
+        piece = next_piece(
+            input_spec.location, input_spec.input, None, first, line, most, final=True
+        )
+        settings = input_spec.location.generator
         if piece is None or settings is None or settings.rate is None:
             return piece
-        due = self._rows_due(one, settings.rate, first, now)
+        due = self._rows_due(input_spec, settings.rate, first, now)
         if not due:
             return None
         last = min(piece.last, first + due)
         size = piece.size * (last - first) // max(1, piece.last - piece.first)
         return Piece(first, last, piece.line, last + 1, size)
 
-    def _rows_due(self, one: InputSpec, rate: float, taken: int, now: float) -> int:
+    def _rows_due(self, input_spec: InputSpec, rate: float, taken: int, now: float) -> int:
         """How many rows a generator with a rate has made by now; it starts with the run."""
-        start = self._heard.setdefault(f"{one.name} since", now - taken / rate)
+        start = self._heard.setdefault(f"{input_spec.name} since", now - taken / rate)
         return max(0, int((now - start) * rate) - taken) if self.spec.is_following else 1 << 62
 
-    def _is_complete(self, one: InputSpec, path: str, first: int) -> bool:
+    def _is_complete(self, input_spec: InputSpec, path: str, first: int) -> bool:
         if path == _GENERATOR:
-            settings = one.location.generator
+            settings = input_spec.location.generator
             return settings is None or first >= settings.rows
-        if is_growable(one.location.of_file(Path(path)), Path(path)):
+        if is_growable(input_spec.location.of_file(Path(path)), Path(path)):
             return False
         return first > 0 or not self.spec.is_following
 
-    def _is_idle(self, one: InputSpec, *, has_rows: bool) -> bool:
+    def _is_idle(self, input_spec: InputSpec, *, has_rows: bool) -> bool:
         """Whether an input has been without rows for longer than its limit."""
         now = self.clock()
-        heard = self._heard.setdefault(one.name, now)
+        heard = self._heard.setdefault(input_spec.name, now)
         if has_rows:
-            self._heard[one.name] = now
+            self._heard[input_spec.name] = now
             return False
-        return one.idle is not None and (now - heard) * 1e6 >= one.idle
+        return input_spec.idle is not None and (now - heard) * 1e6 >= input_spec.idle
 
     def _is_worth_it(self, plan: Plan, before: Plan | None) -> bool:
         if any(plan["pieces"].values()) or any(plan["refused"].values()):
@@ -314,7 +316,7 @@ def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
     return since
 
 
-def _most_rows(one: InputSpec, path: str, piece: Piece) -> int:
+def _most_rows(input_spec: InputSpec, path: str, piece: Piece) -> int:
     """How many rows a piece has at most: positions need an order, not a count.
 
     Where they are the times of rows, they should be those of a run that reads everything at once.
@@ -322,15 +324,15 @@ def _most_rows(one: InputSpec, path: str, piece: Piece) -> int:
     span = piece.last - piece.first
     if path.endswith(".gz"):
         return span * _MOST_COMPRESSED
-    return piece.next_line - piece.line if one.input.is_numbered else span
+    return piece.next_line - piece.line if input_spec.input.is_numbered else span
 
 
-def _names(one: InputSpec) -> Iterator[str]:
-    if one.location.path is None:
+def _names(input_spec: InputSpec) -> Iterator[str]:
+    if input_spec.location.path is None:
         yield _GENERATOR
         return
-    for path in file_names_now(one.location):
-        yield name_of(one.location, path)
+    for path in file_names_now(input_spec.location):
+        yield name_of(input_spec.location, path)
 
 
 #: A task reads runs of pieces of inputs: (input, number of the segment, pieces).
@@ -354,15 +356,17 @@ def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
     return [tasks[task] for task in sorted(tasks)] or [[]]
 
 
-def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) -> Iterator[Any]:
+def _cut_to_shares(
+    input_spec: InputSpec, pieces: list[Any], done: int, size: float
+) -> Iterator[Any]:
     """Pieces that are counted in rows, cut where the share of a task ends."""
-    for whole in _joined(one, pieces):
+    for whole in _joined(input_spec, pieces):
         piece = whole
         while True:
             room = size - done % size
             if room < _SLIVER * size:
                 room += size
-            can_be_cut = piece[2] - piece[1] > 1 and _is_counted_in_rows(one, piece[0])
+            can_be_cut = piece[2] - piece[1] > 1 and _is_counted_in_rows(input_spec, piece[0])
             if piece[5] <= room + _SLIVER * size or not can_be_cut:
                 break
             part, piece = _cut(piece, room / piece[5])
@@ -372,17 +376,17 @@ def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) ->
         done += piece[5]
 
 
-def _is_counted_in_rows(one: InputSpec, path: str) -> bool:
-    return is_counted_in_rows(one.location, Path(path))
+def _is_counted_in_rows(input_spec: InputSpec, path: str) -> bool:
+    return is_counted_in_rows(input_spec.location, Path(path))
 
 
-def _joined(one: InputSpec, pieces: list[Any]) -> list[Any]:
+def _joined(input_spec: InputSpec, pieces: list[Any]) -> list[Any]:
     """Pieces of a file that follow one another as one: Parquet is decoded from a group's start."""
     joined: list[Any] = []
     for path, first, last, line, next_line, size, position in pieces:
         before = joined[-1] if joined else None
         is_next = before is not None and before[0] == path and before[2] == first
-        if before is not None and is_next and _is_counted_in_rows(one, path):
+        if before is not None and is_next and _is_counted_in_rows(input_spec, path):
             joined[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
         else:
             joined.append([path, first, last, line, next_line, size, position])
@@ -417,5 +421,5 @@ class ReadingTask:
     refused: dict[str, list[Any]]
 
 
-def file_of(spec: SourceSpec, one: InputSpec, path: str) -> Path | None:
-    return None if path == _GENERATOR else path_of(spec.checkpoint, one.location, path)
+def file_of(spec: SourceSpec, input_spec: InputSpec, path: str) -> Path | None:
+    return None if path == _GENERATOR else path_of(spec.checkpoint, input_spec.location, path)

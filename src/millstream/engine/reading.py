@@ -33,7 +33,7 @@ class SegmentWriter:
     def __init__(
         self,
         spec: SourceSpec,
-        one: InputSpec,
+        input_spec: InputSpec,
         number: int,
         largest: int | None,
         floor: int | None,
@@ -42,7 +42,7 @@ class SegmentWriter:
         self.spec = spec
         #: What is done with the rows here, if something is.
         self.reading = reading
-        self.one = one
+        self.one = input_spec
         self.number = number
         self.largest = largest
         self.own_largest: int | None = None
@@ -183,8 +183,8 @@ class ShareTask:
                     seq=self.task.seq)  # fmt: skip
 
     def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
-        one = self.spec.inputs[number]
-        writer = self._writer(one, segment)
+        input_spec = self.spec.inputs[number]
+        writer = self._writer(input_spec, segment)
         for path, first, last, line, next_line, size, start in pieces:
             try:
                 self._read(writer, path, Piece(first, last, line, next_line, size), start)
@@ -195,16 +195,16 @@ class ShareTask:
                 writer.refuse(path, line, fault.faults[0].message)
         return writer
 
-    def _writer(self, one: InputSpec, segment: int) -> SegmentWriter:
-        largest = self.task.largest.get(one.name)
-        reading = self.readings.get(one.name)
-        return SegmentWriter(self.spec, one, segment, largest, self.task.floor, reading)
+    def _writer(self, input_spec: InputSpec, segment: int) -> SegmentWriter:
+        largest = self.task.largest.get(input_spec.name)
+        reading = self.readings.get(input_spec.name)
+        return SegmentWriter(self.spec, input_spec, segment, largest, self.task.floor, reading)
 
     def _read(self, writer: SegmentWriter, path: str, piece: Piece, position: int) -> None:
-        one = writer.one
-        file = file_of(self.spec, one, path)
-        location = one.location if file is None else one.location.of_file(file)
-        opened = open_piece(location, one.input, file, piece, number=position + 1)
+        input_spec = writer.one
+        file = file_of(self.spec, input_spec, path)
+        location = input_spec.location if file is None else input_spec.location.of_file(file)
+        opened = open_piece(location, input_spec.input, file, piece, number=position + 1)
         task = self.task
         with closing(opened) as reader:
             for turn, chunk in enumerate(reader.chunks()):
@@ -213,12 +213,12 @@ class ShareTask:
                 writer.take(chunk, position, task.seq + task.number + turn * task.count)
                 position += chunk.read
 
-    def _refusals(self, one: InputSpec) -> list[Any]:
-        return self.task.refused.get(one.name, [])
+    def _refusals(self, input_spec: InputSpec) -> list[Any]:
+        return self.task.refused.get(input_spec.name, [])
 
-    def _refused(self, one: InputSpec) -> SegmentWriter:
+    def _refused(self, input_spec: InputSpec) -> SegmentWriter:
         """Files that could not even be planned, as a segment without rows before all others."""
-        writer = self._writer(one, -1)
-        for path, line, reason in self._refusals(one):
+        writer = self._writer(input_spec, -1)
+        for path, line, reason in self._refusals(input_spec):
             writer.refuse(path, line, reason)
         return writer

@@ -43,15 +43,15 @@ def rows_in(sizes: Mapping[str, float]) -> dict[str, float]:
     return {name: size / _ROW_BYTES for name, size in sizes.items()}
 
 
-def _size(one: Input, location: Location | None, *, is_following: bool) -> float:
-    if one.values is not None:
-        return float(_ROW_BYTES * len(one.values))
-    unknown = _TABLE if one.is_read_once else _RELATION if one.type.is_relation else _STREAM
+def _size(input_: Input, location: Location | None, *, is_following: bool) -> float:
+    if input_.values is not None:
+        return float(_ROW_BYTES * len(input_.values))
+    unknown = _TABLE if input_.is_read_once else _RELATION if input_.type.is_relation else _STREAM
     now = None if location is None else _at(location)
     if now is None:
         return float(unknown)
     # What is followed grows; a table does not.
-    return max(now, unknown) if is_following and not one.is_read_once else now
+    return max(now, unknown) if is_following and not input_.is_read_once else now
 
 
 def _at(location: Location) -> float | None:

@@ -111,10 +111,10 @@ class StageTask:
         return sent
 
     def _clock(self, messages: Sequence[Message]) -> Clock:
-        told = [s for m in messages for s in m.get("segments", ())]
+        segments = [s for m in messages for s in m.get("segments", ())]
         silent = {n: flag for m in messages for n, flag in m.get("silent", {}).items()}
         inputs = self.layout.plan.program.inputs
-        return Clock.of(inputs, self.turn.known, [segment_of(s) for s in told], silent)
+        return Clock.of(inputs, self.turn.known, [segment_of(s) for s in segments], silent)
 
     def _arrivals(self, messages: Sequence[Message], clock: Clock) -> dict[int, list[Arrival]]:
         """What came to each bucket, in an order that does not depend on who was first."""
@@ -130,9 +130,9 @@ class StageTask:
                 add(parcel, None)
             for segment in message.get("segments", ()):
                 bound = clock.bounds.get((segment["input"], segment["number"]))
-                one = self.layout.plan.program.inputs[segment["input"]]
+                input_ = self.layout.plan.program.inputs[segment["input"]]
                 # What is early and came before the largest time so far is moved there.
-                moves = one.slack - one.waits
+                moves = input_.slack - input_.waits
                 for parcel in parcels_in(segment["parcels"]):
                     is_needed = bound is not None and parcel.oldest < bound + moves
                     add(parcel, bound if is_needed else None)
@@ -167,8 +167,8 @@ class StageTask:
                 inputs[name], unsound = state.presence[name].sound(inputs[name])
                 if not self._speaks(state.number, name):
                     continue
-                told = rejected_changes(name, unsound)
-                self.done.rejected += [[name, 0, r.reason, r.text] for r in told]
+                rejected = rejected_changes(name, unsound)
+                self.done.rejected += [[name, 0, r.reason, r.text] for r in rejected]
                 self.done.count(self.done.unsound, name, len(unsound))
             if self._speaks(state.number, name):
                 self.done.count(self.done.released, name, len(inputs[name]))
@@ -181,16 +181,16 @@ class StageTask:
         name = self.layout.queues[parcel.queue]
         batch = opened(self.memory.files, parcel, self.memory.types[name])
         if bound is not None:
-            one = self.layout.plan.program.inputs[self.names.index(name)]
-            times = happened(batch, one)
+            input_ = self.layout.plan.program.inputs[self.names.index(name)]
+            times = happened(batch, input_)
             is_late = times < bound
             late = replace(batch, time=times).take(np.flatnonzero(is_late))
             batch = batch.take(np.flatnonzero(~is_late))
-            batch = moved(batch, bound + one.slack) if one.is_early else batch
+            batch = moved(batch, bound + input_.slack) if input_.is_early else batch
             late = late if self._speaks(state.number, name) else late.slice(0, 0)
             self.done.count(self.done.late, name, len(late))
             if len(late):
-                self.done.further_behind(name, bound + one.slack - int(late.time.min()))
+                self.done.further_behind(name, bound + input_.slack - int(late.time.min()))
             self.results.add(0, LATE - self.names.index(name), late)
         state.waiting[name].add(batch)
 
@@ -246,13 +246,13 @@ class StageTask:
 
     def _figures(self) -> dict[str, StepFigures]:
         """What the steps of this group of buckets have done in this batch."""
-        told: list[dict[str, StepFigures]] = []
+        figures: list[dict[str, StepFigures]] = []
         for bucket in self.memory.of_group(self.stage, self.group):
             runner = self.memory.buckets[self.stage, bucket].runner
             counted = [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
-            told.append(runner.taken_figures(counted))
+            figures.append(runner.taken_figures(counted))
         kept = {name: StepFigures(state=size) for name, size in self.sizes.items()}
-        return together([*told, kept])
+        return together([*figures, kept])
 
     # --- versions ---
 

@@ -37,12 +37,12 @@ class ReadAhead:
 
     def __iter__(self) -> Iterator[Chunk]:
         while True:
-            told = self._read.get()
-            if isinstance(told, BaseException):
-                raise told
-            if told is None:
+            message = self._read.get()
+            if isinstance(message, BaseException):
+                raise message
+            if message is None:
                 return
-            yield told
+            yield message
 
     def stop(self) -> None:
         """Read no more; afterwards nobody uses the reader."""
@@ -59,10 +59,10 @@ class ReadAhead:
             return
         self._tell(None)
 
-    def _tell(self, told: _Told) -> bool:
+    def _tell(self, message: _Told) -> bool:
         while not self._is_stopped.is_set():
             try:
-                self._read.put(told, timeout=_PATIENCE)
+                self._read.put(message, timeout=_PATIENCE)
             except Full:
                 continue
             return True

@@ -74,10 +74,10 @@ class CompileAside:
         self._thread.join()
         watch.aside = None
 
-    def _talk(self, *told: Any) -> None:
+    def _talk(self, *message: Any) -> None:
         with self._pipe as pipe:
             try:
-                pipe.send(told)
+                pipe.send(message)
                 while True:
                     watch.aside = watch.At(*pipe.recv())
             except (EOFError, OSError):

@@ -71,14 +71,14 @@ def with_sample(
     for queue, entries in entries_of(probe, events, end=report.mark).items():
         machine.push(queue, entries)
     machine.run()
-    told = {one.queue: _rows(machine.queues[one.queue]) for one in asked}
+    rows_of = {one.queue: _rows(machine.queues[one.queue]) for one in asked}
     return replace(
         measures,
-        kept=_kept([(one, told[one.queue]) for one in asked]),
+        kept=_kept([(one, rows_of[one.queue]) for one in asked]),
         groups={
-            one.total: len(set(told[one.queue]))
+            one.total: len(set(rows_of[one.queue]))
             for one in asked
-            if one.total is not None and len(told[one.queue]) >= _FEWEST
+            if one.total is not None and len(rows_of[one.queue]) >= _FEWEST
         },
     )
 
@@ -122,14 +122,14 @@ def _probe(program: Program, asked: Iterable[_Asked]) -> Program:
             Operator(Duplicate(), (queue,), copies), replace(one.operator, inputs=copies[:1]),
             Operator(answers, copies[1:], (one.queue,)),
         ]  # fmt: skip
-    told = tuple(one.queue for one in asked)
-    return replace(rewritten(program, instead), outputs=(*program.outputs, *told))
+    queues = tuple(one.queue for one in asked)
+    return replace(rewritten(program, instead), outputs=(*program.outputs, *queues))
 
 
-def _kept(told: Iterable[tuple[_Asked, list[Row]]]) -> dict[Term, float]:
+def _kept(sampled: Iterable[tuple[_Asked, list[Row]]]) -> dict[Term, float]:
     """Which part of what came to it each condition was true of."""
     counts: dict[Term, list[int]] = {}
-    for one, rows in told:
+    for one, rows in sampled:
         if one.total is None:
             for number, condition in enumerate(one.terms):
                 counted = counts.setdefault(condition, [0, 0])
