@@ -86,14 +86,14 @@ _WRITTEN = re.compile(r"\?([a-z]+=[^?]*)$", re.DOTALL)
 
 def split_dialect(text: str) -> tuple[str, Dialect | None]:
     """A location without its dialect, and that, if it has one."""
-    found = _WRITTEN.search(text)
-    if found is None:
+    match = _WRITTEN.search(text)
+    if match is None:
         return text, None
     given: dict[str, object] = {}
-    for part in re.split(r"&(?=[a-z]+=)", found[1]):
+    for part in re.split(r"&(?=[a-z]+=)", match[1]):
         key, _, value = part.partition("=")
         given[key] = unquote(value)
-    return text[: found.start()], dialect_of(given, text)
+    return text[: match.start()], dialect_of(given, text)
 
 
 def dialect_of(given: Mapping[str, object], place: str) -> Dialect:
@@ -135,12 +135,12 @@ def _character(what: str, given: object, place: str, *, can_be_none: bool = Fals
 
 def _encoding(name: str, place: str) -> str:
     try:
-        found = codecs.lookup(name)
-        "".encode(found.name)  # not every codec is one of texts
+        codec = codecs.lookup(name)
+        "".encode(codec.name)  # not every codec is one of texts
     except (LookupError, ValueError):
         hint = "such as utf-8, latin-1, cp1252 or utf-16"
         raise UsageError(f'unknown encoding "{name}"', place=place, hint=hint) from None
-    return "utf-8" if found.name in ("utf-8", "utf-8-sig", "ascii") else found.name
+    return "utf-8" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
 @functools.lru_cache

@@ -41,10 +41,10 @@ class FrameReader:
         self._table = table
 
     def chunks(self) -> Iterator[Chunk]:
-        one = self._input
-        name = f'the table of "{one.name}"'
-        table = self._table.rename_columns(as_declared(one, self._table.column_names))
-        layout = layout_in(one, tuple(table.column_names), name)
+        input_ = self._input
+        name = f'the table of "{input_.name}"'
+        table = self._table.rename_columns(as_declared(input_, self._table.column_names))
+        layout = layout_in(input_, tuple(table.column_names), name)
         check_types(layout, table.schema, name)
         rows = ArrowRows(layout, name)
         first = 1

@@ -85,36 +85,38 @@ def undeclared(
     location: Location, stream: str, time: str | None, *, has_time: bool, how: str
 ) -> Undeclared:
     """What a source tells of a stream; `how` says how its time would be declared."""
-    found = inferred(location)
+    inference = inferred(location)
     if time is not None:
-        time = _as_in(found, time)
-    elif has_time and not found.has_times:
-        times = [f.name for f in found.schema if f.type == TIME]
+        time = _as_in(inference, time)
+    elif has_time and not inference.has_times:
+        times = [f.name for f in inference.schema if f.type == TIME]
         if len(times) != 1:
             which = f"it could be {listing(times)}" if times else "none holds times"
             raise UsageError(
-                f'which column of {found.name} is the event time of "{stream}"? {which}',
-                hint=f"say {how}; it has: {listing(found.schema.names)}",
+                f'which column of {inference.name} is the event time of "{stream}"? {which}',
+                hint=f"say {how}; it has: {listing(inference.schema.names)}",
             )
         time = times[0]
     # What is said to be the time holds times, in whatever way they are written.
-    fields = (Field(f.name, TIME) if f.name == time else f for f in found.schema)
+    fields = (Field(f.name, TIME) if f.name == time else f for f in inference.schema)
     schema = Schema(tuple(fields))
-    return Undeclared(schema, time, tuple(_notes(found, stream, schema)))
+    return Undeclared(schema, time, tuple(_notes(inference, stream, schema)))
 
 
-def _notes(found: Inferred, stream: str, schema: Schema) -> Iterator[tuple[str, str | None]]:
-    if found.rows is not None:
+def _notes(inference: Inferred, stream: str, schema: Schema) -> Iterator[tuple[str, str | None]]:
+    if inference.rows is not None:
         types = ", ".join(f"{f.name} {f.type}" for f in schema)
-        rows = f"{found.rows:,} row{'s' if found.rows != 1 else ''}"
-        yield f'columns of "{stream}" by {rows} of {found.name}: {types}', "declare them to be sure"
-    if found.left_out:
-        yield f"{listing(found.left_out)} of {found.name} cannot be a column and is left out", None
+        rows = f"{inference.rows:,} row{'s' if inference.rows != 1 else ''}"
+        by = f"{rows} of {inference.name}"
+        yield f'columns of "{stream}" by {by}: {types}', "declare them to be sure"
+    if inference.left_out:
+        left_out = f"{listing(inference.left_out)} of {inference.name}"
+        yield f"{left_out} cannot be a column and is left out", None
 
 
-def _as_in(found: Inferred, time: str) -> str:
+def _as_in(inference: Inferred, time: str) -> str:
     """The column of time as the source has it: headers may differ in case and blanks."""
-    return found.schema.like(time) or time
+    return inference.schema.like(time) or time
 
 
 Told = tuple[dict[str, Type | None], int | None]
@@ -175,7 +177,7 @@ def _csv_rows(data: bytes, location: Location, name: str) -> Iterator[list[str |
 
 
 def _of_json(path: Path, name: str, location: Location) -> Told:
-    found: dict[str, list[Any]] = {}
+    values_of: dict[str, list[Any]] = {}
     count = 0
     for line in _beginning(path, name, location).split(b"\n")[:SAMPLED_ROWS]:
         try:
@@ -185,8 +187,8 @@ def _of_json(path: Path, name: str, location: Location) -> Told:
         if isinstance(row, dict):
             count += 1
             for key, value in row.items():
-                found.setdefault(key, []).append(value)
-    return {key: _of_values(values) for key, values in found.items()}, count
+                values_of.setdefault(key, []).append(value)
+    return {key: _of_values(values) for key, values in values_of.items()}, count
 
 
 def _of_values(values: Iterable[Any]) -> Type | None:

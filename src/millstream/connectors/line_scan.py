@@ -43,14 +43,14 @@ def cut_lines(data: Array, start: int, stop: int, offsets: Array, out: Array, do
         # The high bit is set of bytes beyond ASCII, and of those that have become zero.
         odd |= word | ((returns - _ONES) & ~returns)
         copy64(out, made, data, at)
-        found = (breaks - _ONES) & ~breaks & _HIGH
-        if found == 0:
+        hits = (breaks - _ONES) & ~breaks & _HIGH
+        if hits == 0:
             at += 8
             made += 8
             continue
         # The lowest bit that is set tells of the first break; below it lies one of `_ONES` for
         # each byte before, and one for its own.
-        below = (found & (~found + np.uint64(1))) - np.uint64(1)
+        below = (hits & (~hits + np.uint64(1))) - np.uint64(1)
         size: Any = np.int64(((below & _ONES) * _ONES) >> np.uint64(56)) - 1
         lines += 1
         at += size + 1

@@ -262,11 +262,11 @@ def _located_elsewhere(text: str, base: Path) -> Location:
     place, shown_ = parse_elsewhere(text), shown(text)
     format_ = Format.JSONL
     if place.is_objects:
-        found = format_of(place.path.rstrip("/"))
-        if found is None and not place.path.endswith("/"):
+        format_told = format_of(place.path.rstrip("/"))
+        if format_told is None and not place.path.endswith("/"):
             raise UsageError(f'cannot tell the format of "{shown_}"',
                              hint="its name should end in .parquet, .csv or .jsonl")  # fmt: skip
-        format_ = found or Format.PARQUET
+        format_ = format_told or Format.PARQUET
     return Location(format_, Path(shown_), shown_, base, elsewhere=place)
 
 

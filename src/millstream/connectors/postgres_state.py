@@ -71,7 +71,7 @@ class PostgresStateWriter(PostgresWriter):
 
     def _apply(self) -> None:
         names = sql.SQL(", ").join(sql.Identifier(f.name) for f in self._columns)
-        told = {
+        parts = {
             "table": self._table, "changes": _CHANGES, "names": names,
             "count": sql.Identifier(COUNT), "row": sql.Identifier(ROW),
             "key": sql.SQL("md5(ROW({})::text)").format(names),
@@ -83,8 +83,8 @@ class PostgresStateWriter(PostgresWriter):
             GROUP BY {names}, {row} HAVING sum(_weight) <> 0
             ON CONFLICT ({row}) DO UPDATE SET {count} = t.{count} + EXCLUDED.{count}
         """)
-        self._connection.execute(add.format(**told))
+        self._connection.execute(add.format(**parts))
         drop = sql.SQL(
             "DELETE FROM {table} WHERE {count} <= 0 AND {row} IN (SELECT {key} FROM {changes})"
         )
-        self._connection.execute(drop.format(**told))
+        self._connection.execute(drop.format(**parts))

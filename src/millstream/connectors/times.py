@@ -91,20 +91,24 @@ def spreads_of(
     if sum(map(len, pieces)) == 1:
         return [spread(some[0], path) for some, (path, _) in zip(pieces, files, strict=True)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = [
+        spreads = [
             [pool.submit(spread, piece, path) for piece in some]
             for some, (path, _) in zip(pieces, files, strict=True)
         ]
-        return [functools.reduce(together, (one.result() for one in some), None) for some in found]
+        return [
+            functools.reduce(together, (one.result() for one in parts), None) for parts in spreads
+        ]
 
 
-def _pieces_of(location: Location, one: Input, path: Path, place: Place) -> Sequence[Piece | None]:
+def _pieces_of(
+    location: Location, input_: Input, path: Path, place: Place
+) -> Sequence[Piece | None]:
     """What a file holds from a place on, in as many pieces as are worth it; None is all of it."""
     share = path.stat().st_size // (os.cpu_count() or 1)
     if share < _LEAST_BYTES or not is_counted_in_rows(location, path):
-        return [None] if place == START else _some(rest_of(location, one, path, place))
+        return [None] if place == START else _some(rest_of(location, input_, path, place))
     pieces: list[Piece] = []
-    while piece := next_piece(location, one, path, *place, share + 1, final=True):
+    while piece := next_piece(location, input_, path, *place, share + 1, final=True):
         pieces.append(piece)
         place = (piece.last, piece.next_line)
     return pieces

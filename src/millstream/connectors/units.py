@@ -94,8 +94,8 @@ class QuestionedReader:
         self._place = place
 
     def chunks(self) -> Iterator[Chunk]:
-        one = self._input
-        is_known = one.unit is not None or one.is_read_once or one.is_numbered
+        input_ = self._input
+        is_known = input_.unit is not None or input_.is_read_once or input_.is_numbered
         for chunk in self._reader.chunks():
             if not is_known and len(chunk.batch):
                 _question(chunk.batch.time[:_SAMPLED_ROWS].tolist(), self._input, self._place)

@@ -260,12 +260,14 @@ def fields_of(shape: Shape) -> list[Field]:
     return [Field(TIME_COLUMN, TIME), *weight, *type_.schema]
 
 
-def _fields_of_input(one: Input) -> list[Field]:
+def _fields_of_input(input_: Input) -> list[Field]:
     """Late rows have the columns that their input reads, so that they can be fed in again."""
-    time = one.time or TIME_COLUMN
-    head = [] if time in one.type.schema else [Field(time, TIME)]
-    weight = [Field(WEIGHT_COLUMN, INTEGER)] if one.type.is_relation and not one.is_log else []
-    return [*head, *weight, *one.type.schema]
+    time = input_.time or TIME_COLUMN
+    head = [] if time in input_.type.schema else [Field(time, TIME)]
+    weight = (
+        [Field(WEIGHT_COLUMN, INTEGER)] if input_.type.is_relation and not input_.is_log else []
+    )
+    return [*head, *weight, *input_.type.schema]
 
 
 def columns_of(batch: Batch, shape: Shape) -> list[Vector]:

@@ -61,9 +61,9 @@ def shown(text: str) -> str:
 
 
 def parse_elsewhere(text: str) -> Elsewhere:
-    found = _ADDRESS.fullmatch(text)
-    assert found is not None, shown(text)
-    scheme, host, path, query = found.groups()
+    match = _ADDRESS.fullmatch(text)
+    assert match is not None, shown(text)
+    scheme, host, path, query = match.groups()
     user, _, host = host.rpartition("@")
     settings = dict(parse_qsl(query or "", keep_blank_values=True))
     parts = {"kafka": "topic", "nats": "stream", **dict.fromkeys(("http", "https"), "name")}

@@ -105,16 +105,16 @@ class IcebergBringer:
         by_id = {one.snapshot_id: one for one in self._table.snapshots()}
         at: int | None = last
         while at is not None and at != known:
-            one = by_id.get(at)
-            if one is None:
+            snapshot = by_id.get(at)
+            if snapshot is None:
                 break
-            operation = "" if one.summary is None else one.summary.operation.value
+            operation = "" if snapshot.summary is None else snapshot.summary.operation.value
             if operation not in ("append", "replace"):
                 raise RunError(
                     f"snapshot {at} takes rows away or changes them", place=self._text,
                     hint="only tables that rows are added to can be an input",
                 )  # fmt: skip
-            at = one.parent_snapshot_id
+            at = snapshot.parent_snapshot_id
         if known not in (_NO_SNAPSHOT, at):
             hint = "--rebuild takes the table as it is from the beginning"
             message = f"snapshot {known}, which was read, is not there any more"
@@ -148,13 +148,13 @@ class IcebergWriter(VersionWriter):
 
     def _last(self, job: str) -> int | None:
         with _told(self._text):
-            one = None if self._table is None else self._table.refresh().current_snapshot()
-            while one is not None:
-                summary = one.summary
+            snapshot = None if self._table is None else self._table.refresh().current_snapshot()
+            while snapshot is not None:
+                summary = snapshot.summary
                 if summary is not None and summary.get(_JOB) == job:
                     return int(summary[_BATCH])
-                parent = one.parent_snapshot_id
-                one = None if parent is None else self._table.snapshot_by_id(parent)  # type: ignore[union-attr]
+                parent = snapshot.parent_snapshot_id
+                snapshot = None if parent is None else self._table.snapshot_by_id(parent)  # type: ignore[union-attr]
         return None
 
     def _put(self, number: int, rows: Any, *, is_replacing: bool) -> None:

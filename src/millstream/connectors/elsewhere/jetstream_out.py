@@ -76,14 +76,15 @@ class JetStreamWriter:
 
     def open(self, job: str, *, fresh: bool) -> int:
         self._job = f"{job} {self._output}"
-        found = self._nats.run(self._newest())
-        headers = {} if found is None else found.headers or {}
-        self._last = 0 if found is None else found.seq
+        newest = self._nats.run(self._newest())
+        headers = {} if newest is None else newest.headers or {}
+        self._last = 0 if newest is None else newest.seq
         if fresh:
             self._send(_BEGUN, 0, b"", is_last=True)
             self._next = 0
         elif headers.get(JOB) != self._job:
-            what = "the messages of this job are gone" if found is None else "others write here too"
+            are_gone = newest is None
+            what = "the messages of this job are gone" if are_gone else "others write here too"
             raise RunError(
                 f'{what}: what is there on "{self._subject}" cannot be known',
                 place=self._nats.text, hint="--rebuild sends all results again",
@@ -136,7 +137,7 @@ class JetStreamWriter:
         names = self._nats.library.js.api.Header
         behind = {names.EXPECTED_LAST_SUBJECT_SEQUENCE: str(self._last)}
         try:
-            told = await self._nats.connection.jetstream().publish(
+            receipt = await self._nats.connection.jetstream().publish(
                 self._subject, body, timeout=SECONDS, stream=self._nats.stream,
                 headers=headers | behind,
             )  # fmt: skip
@@ -147,7 +148,7 @@ class JetStreamWriter:
                 raise RunError(f'somebody else writes to "{self._subject}"',
                                place=self._nats.text) from None  # fmt: skip
             raise
-        return int(told.seq)
+        return int(receipt.seq)
 
     # --- as a plain writer ---
 

@@ -73,8 +73,8 @@ class KafkaBringer:
             if topics[self._topic].error is not None or not partitions:
                 raise UsageError(f'there is no topic "{self._topic}"', place=self._text)
             for number in partitions:
-                one = self._kafka.TopicPartition(self._topic, number)
-                low, high = self._consumer.get_watermark_offsets(one, timeout=_SECONDS)
+                partition = self._kafka.TopicPartition(self._topic, number)
+                low, high = self._consumer.get_watermark_offsets(partition, timeout=_SECONDS)
                 self._start(number, low, high, known.get(str(number)))
         except self._kafka.KafkaException as error:
             self._consumer.poll(0)  # so that what happened is told
@@ -236,8 +236,8 @@ def _line(value: bytes | None, schema: AvroSchema | None = None) -> bytes:
 
 def why_of(faults: list[str], error: Any) -> str:
     """What happened to a connection, before what all of them together came to."""
-    told = [one for one in faults if "failed:" in one] or faults
-    return told[-1] if told else reason_of(error)
+    reasons = [one for one in faults if "failed:" in one] or faults
+    return reasons[-1] if reasons else reason_of(error)
 
 
 def reason_of(error: Any) -> str:

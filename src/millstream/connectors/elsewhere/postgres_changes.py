@@ -117,17 +117,17 @@ class PostgresBringer:
 
     def _known_table(self) -> tuple[str, bool]:
         """The table as the changes name it, and whether rows that go are told whole."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT quote_ident(nspname) || '.' || quote_ident(relname), relreplident = 'f' "
             "FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
             "WHERE pg_class.oid = to_regclass(%s)",
             (self._table.as_string(self._connection),),
         ).fetchone()
-        if found is None:
+        if row is None:
             database = self._location.database
             assert database is not None
             raise UsageError(f'there is no table "{database.table}"', place=self._location.text)
-        return str(found[0]), bool(found[1])
+        return str(row[0]), bool(row[1])
 
     def _made_slot(self) -> str:
         """The slot that is asked for, perhaps there already; else one that goes with this run."""
@@ -160,12 +160,12 @@ class PostgresBringer:
         connection, file = self._connection, io.BytesIO()
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            told = connection.execute(
+            first_row = connection.execute(
                 "SELECT pg_current_snapshot()::text, "
                 "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
             ).fetchone()
-            assert told is not None
-            snapshot, time = told
+            assert first_row is not None
+            snapshot, time = first_row
             with (
                 gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) as lines,
                 connection.cursor(name="millstream_rows") as cursor,
@@ -196,20 +196,20 @@ class PostgresBringer:
         # Only what has been brought is passed.
         position = replace(self._position)
         with told_by(self._location), self._slot_told():
-            told = self._connection.execute(
+            changes = self._connection.execute(
                 "SELECT lsn::text, data FROM pg_logical_slot_peek_changes(%s, NULL, %s, "
                 "'include-timestamp', 'on', 'skip-empty-xacts', 'on')",
                 (position.slot, _CHANGES),
             ).fetchall()
-            lines = list(self._lines(told, position))
+            lines = list(self._lines(changes, position))
             if lines:
                 self._spool.add_lines(b"".join(lines), vars(position))
             self._position = position
-            if told:
+            if changes:
                 self._connection.execute(
-                    "SELECT pg_replication_slot_advance(%s, %s)", (position.slot, told[-1][0])
+                    "SELECT pg_replication_slot_advance(%s, %s)", (position.slot, changes[-1][0])
                 )
-        return len(told) >= _CHANGES
+        return len(changes) >= _CHANGES
 
     def _connect_again(self, slot: str) -> None:
         connection = connect(self._location)
@@ -223,11 +223,11 @@ class PostgresBringer:
     def _slot_told(self) -> _SlotTold:
         return _SlotTold(self._location)
 
-    def _lines(self, told: list[tuple[Any, ...]], position: Position) -> Iterator[bytes]:
+    def _lines(self, changes: list[tuple[Any, ...]], position: Position) -> Iterator[bytes]:
         """The changes of whole transactions, none earlier than the one before it."""
         after = _place(position.lsn)
         current: Transaction | None = None
-        for lsn, data in told:
+        for lsn, data in changes:
             if data.startswith("BEGIN "):
                 current = Transaction(int(data.split()[1]))
             elif (commit := _COMMIT.fullmatch(data)) is not None:
@@ -279,10 +279,11 @@ class _SlotTold:
 
 def _tells_all(location: Location) -> bool:
     assert location.database is not None
-    told = location.database.changes or "all"
-    if told not in ("all", "rows"):
-        raise UsageError(f'expected changes=all or changes=rows, got "{told}"', place=location.text)
-    return told == "all"
+    wanted = location.database.changes or "all"
+    if wanted not in ("all", "rows"):
+        message = f'expected changes=all or changes=rows, got "{wanted}"'
+        raise UsageError(message, place=location.text)
+    return wanted == "all"
 
 
 def _row(text: str) -> Row:
@@ -290,13 +291,13 @@ def _row(text: str) -> Row:
     row: Row = {}
     at = 0
     while at < len(text):
-        found = _COLUMN.match(text, at)
-        if found is None:
+        match = _COLUMN.match(text, at)
+        if match is None:
             raise RunError(f"a change cannot be read: {text[at : at + 40]}")
-        name, type_, value = found.groups()
+        name, type_, value = match.groups()
         name = name[1:-1].replace('""', '"') if name.startswith('"') else name
         row[name] = _value(type_, value)
-        at = found.end()
+        at = match.end()
     return row
 
 
@@ -324,9 +325,9 @@ def _short(transaction: str) -> int:
     return int(transaction) % (1 << 32)
 
 
-def _is_before(one: int, other: int) -> bool:
+def _is_before(position: int, other: int) -> bool:
     """Numbers of transactions go round."""
-    return 0 < (other - one) % (1 << 32) < 1 << 31
+    return 0 < (other - position) % (1 << 32) < 1 << 31
 
 
 def _place(lsn: str) -> int:
