@@ -77,13 +77,13 @@ def together(measures: tuple[Aggregation, ...]) -> tuple[Aggregation, ...]:
         columns = tuple(_of_measure(measure))
         terms = [Column(c.name, c.type) for c in columns]
         if measure.function in SKETCHES:
-            one = Aggregation(_whole(measure), measure.function, terms[0], measure.at)
-            made[one.name] = one
+            partial = Aggregation(_whole(measure), measure.function, terms[0], measure.at)
+            made[partial.name] = partial
         elif measure.function in _SPREADS:
             count, total, squares, rests = terms
             beside = (squares, rests, count)
-            one = Aggregation(_whole(measure), measure.function, total, beside=beside)
-            made[one.name] = one
+            partial = Aggregation(_whole(measure), measure.function, total, beside=beside)
+            made[partial.name] = partial
         else:
             for column, term in zip(columns, terms, strict=True):
                 how = column.what if column.what in ("min", "max") else "sum"

@@ -45,7 +45,7 @@ def _vertices(vertices: tuple[Vertex, ...]) -> str:
     return " | ".join(_names(v.attributes or ("all",)) + f", {v.grain}" for v in vertices) or "none"
 
 
-def _measure(one: Aggregation) -> str:
-    column = _name(one.term.name) if isinstance(one.term, Column) else ""
-    at = "" if one.at is None else f", {one.at / WHOLE:.6f}"
-    return f"{_name(one.name)}: {one.function}({column}{at})"
+def _measure(aggregation: Aggregation) -> str:
+    column = _name(aggregation.term.name) if isinstance(aggregation.term, Column) else ""
+    at = "" if aggregation.at is None else f", {aggregation.at / WHOLE:.6f}"
+    return f"{_name(aggregation.name)}: {aggregation.function}({column}{at})"

@@ -35,7 +35,7 @@ class PerKey(Function):
             raise FunctionFault(f"PerKey: there is no column {missing[0]}")
         if self.first is not None and self.first < 1:
             raise FunctionFault(f"PerKey: the first {self.first} items of a key are none")
-        (one,), (output,) = self.program.inputs, self.program.outputs
+        (input_,), (output,) = self.program.inputs, self.program.outputs
         waiting = [op for op in self.program.operators if not op.function.acts_at_once]
         if waiting:
             name = waiting[0].function.name
@@ -43,8 +43,8 @@ class PerKey(Function):
         if any(type_.is_relation for type_ in self.program.queue_types().values()):
             raise FunctionFault("PerKey: the program of a key has streams only")
         rest = Schema(tuple(field for field in schema if field.name not in self.by))
-        if rest != one.type.schema:
-            raise FunctionFault(f"PerKey: the program takes {one.type.schema}, got {rest}")
+        if rest != input_.type.schema:
+            raise FunctionFault(f"PerKey: the program takes {input_.type.schema}, got {rest}")
         given = self.program.queue_types()[output].schema
         twice = [name for name in given.names if name in self.by]
         if twice:

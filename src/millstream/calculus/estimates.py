@@ -59,11 +59,11 @@ class Estimates:
             self.rows.update(dict.fromkeys(op.outputs, rows))
             self.left.update(dict.fromkeys(op.outputs, left))
 
-    def _of_input(self, one: Input) -> float:
-        if one.values is not None:
-            return float(len(one.values))
-        guess = _TABLE if one.is_read_once else _RELATION if one.type.is_relation else _STREAM
-        return max(1.0, self._measures.rows.get(one.name, guess))
+    def _of_input(self, input_: Input) -> float:
+        if input_.values is not None:
+            return float(len(input_.values))
+        guess = _TABLE if input_.is_read_once else _RELATION if input_.type.is_relation else _STREAM
+        return max(1.0, self._measures.rows.get(input_.name, guess))
 
     def _of(self, op: Operator) -> tuple[float, float]:
         given = [(self.rows.get(q, _STREAM), self.left.get(q, 1.0)) for q in op.inputs]

@@ -93,12 +93,14 @@ class Placed:
         return type_
 
 
-def looks_back(one: Placed) -> bool:
+def looks_back(placed: Placed) -> bool:
     """Does it follow from a row and those before it?"""
-    if one.function in PLACES or one.function == "lag":
+    if placed.function in PLACES or placed.function == "lag":
         return True
-    end = one.frame.end
-    return one.function != "lead" and one.frame.unit == "rows" and end is not None and end <= 0
+    end = placed.frame.end
+    return (
+        placed.function != "lead" and placed.frame.unit == "rows" and end is not None and end <= 0
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,15 +142,15 @@ def variables_read(term: Term) -> frozenset[str]:
 
 def conjuncts(term: Term | None) -> list[Term]:
     """A condition taken apart at `and`."""
-    found: list[Term] = []
+    conditions: list[Term] = []
     stack = [] if term is None else [term]
     while stack:
         node = stack.pop()
         if isinstance(node, Call) and node.function == "and":
             stack.extend(reversed(node.args))
         else:
-            found.append(node)
-    return found
+            conditions.append(node)
+    return conditions
 
 
 def all_of(terms: Iterable[Term]) -> Term | None:

@@ -72,31 +72,31 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(map(_name, names))
 
 
-def _input(one: Input) -> str:
-    kind = " relation " if one.type.is_relation else ""
-    columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
-    time = f" time {_name(one.time)}" if one.time else ""
-    slack = f" slack {render_duration(one.slack)}" if one.slack else ""
-    slack += " early" if one.is_early else ""
-    once = " once" if one.is_read_once else " numbered" if one.is_numbered else ""
-    values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
+def _input(input_: Input) -> str:
+    kind = " relation " if input_.type.is_relation else ""
+    columns = ", ".join(f"{_name(f.name)} {f.type}" for f in input_.type.schema)
+    time = f" time {_name(input_.time)}" if input_.time else ""
+    slack = f" slack {render_duration(input_.slack)}" if input_.slack else ""
+    slack += " early" if input_.is_early else ""
+    once = " once" if input_.is_read_once else " numbered" if input_.is_numbered else ""
+    values = "" if input_.values is None else f" values ({', '.join(_rows(input_))})"
     # Of another unit the same rows mean another input: a checkpoint must see that.
-    unit = f" /* its times count {one.unit} */" if one.unit else ""
-    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}{values}{unit}"
+    unit = f" /* its times count {input_.unit} */" if input_.unit else ""
+    return f"{_name(input_.name)}{kind}({columns}){time}{slack}{once}{values}{unit}"
 
 
-def _rows(one: Input) -> Iterator[str]:
-    types = [f.type for f in one.type.schema]
-    for row in one.values or ():
+def _rows(input_: Input) -> Iterator[str]:
+    types = [f.type for f in input_.type.schema]
+    for row in input_.values or ():
         yield f"({', '.join(_literal(v, t) for v, t in zip(row, types, strict=True))})"
 
 
-def _variable(one: Variable) -> str:
+def _variable(variable: Variable) -> str:
     fields = ", ".join(
         f"{_name(f.name)} {f.type} = {_literal(v, f.type)}"
-        for f, v in zip(one.fields, one.initial, strict=True)
+        for f, v in zip(variable.fields, variable.initial, strict=True)
     )
-    return f"${_name(one.name)}({fields})"
+    return f"${_name(variable.name)}({fields})"
 
 
 def _body(function: functions.Function) -> str:
@@ -184,25 +184,25 @@ def _ordered_clauses(ordered: functions.Ordered) -> list[str]:
     return clauses
 
 
-def _placed(one: functions.Placed) -> str:
-    args = [_name(one.column)] if one.column is not None else []
-    if one.function in NEIGHBOURS:
-        args.append(str(one.offset))
-    if one.function == JOINED:
-        args.append(json.dumps(one.between, ensure_ascii=False))
-    if one.function not in (*PLACES, *NEIGHBOURS):
-        ends = ("*" if end is None else str(end) for end in one.frame.ends)
-        args.append(json.dumps(" ".join((one.frame.unit, *ends))))
-    return f"{_name(one.name)} = {one.function}({', '.join(args)})"
+def _placed(placed: functions.Placed) -> str:
+    args = [_name(placed.column)] if placed.column is not None else []
+    if placed.function in NEIGHBOURS:
+        args.append(str(placed.offset))
+    if placed.function == JOINED:
+        args.append(json.dumps(placed.between, ensure_ascii=False))
+    if placed.function not in (*PLACES, *NEIGHBOURS):
+        ends = ("*" if end is None else str(end) for end in placed.frame.ends)
+        args.append(json.dumps(" ".join((placed.frame.unit, *ends))))
+    return f"{_name(placed.name)} = {placed.function}({', '.join(args)})"
 
 
 def _by(names: tuple[str, ...]) -> list[str]:
     return [f"by {_names(names)}"] if names else []
 
 
-def _branch(one: functions.Branch) -> str:
-    when = f"when {render_term(one.when)} " if one.when is not None else ""
-    return f"{when}emit {_columns(one.columns)}"
+def _branch(branch: functions.Branch) -> str:
+    when = f"when {render_term(branch.when)} " if branch.when is not None else ""
+    return f"{when}emit {_columns(branch.columns)}"
 
 
 def _texts(lines: Iterable[str]) -> str:
@@ -260,10 +260,10 @@ def _pair(pair: tuple[str, str]) -> str:
     return _name(left) if left == right else f"{_name(left)} = {_name(right)}"
 
 
-def _aggregation(one: functions.Aggregation) -> str:
-    terms = [render_term(term) for term in one.terms]
-    at = [] if one.at is None else [f"{one.at / WHOLE:.6f}"]
-    return f"{_name(one.name)} = {one.function}({', '.join(terms + at)})"
+def _aggregation(aggregation: functions.Aggregation) -> str:
+    terms = [render_term(term) for term in aggregation.terms]
+    at = [] if aggregation.at is None else [f"{aggregation.at / WHOLE:.6f}"]
+    return f"{_name(aggregation.name)} = {aggregation.function}({', '.join(terms + at)})"
 
 
 def _columns(columns: functions.Columns) -> str:

@@ -227,14 +227,14 @@ def time_passes_where_it_is_waited_for(program: Program) -> Iterator[Fault]:
     if not waiting:
         return
     readers = program.consumers()
-    told: set[str] = set()
+    reported: set[str] = set()
     for first in (op for op in program.operators if isinstance(op.function, RoundRobinJoin)):
         behind = _behind(first, readers)
         if first.id not in behind:
             continue
         for op in (o for o in waiting if o.id in behind):
-            if op.id not in told:
-                told.add(op.id)
+            if op.id not in reported:
+                reported.add(op.id)
                 where = "in" if first.id in _behind(op, readers) else "behind"
                 message = f"{op.function.name} waits for time to pass, but {where} a cycle it never"
                 yield _at(op, f"{message} does: nothing would come out", _AT_ONCE)

@@ -55,11 +55,11 @@ class Wiring:
     def fresh_variable(self, wanted: str) -> str:
         return _fresh(wanted, self._variable_names, self._variable_numbers)
 
-    def input(self, one: Input) -> Queue:
-        if self.inputs.setdefault(one.name, one) != one:
-            raise UsageError(f'two inputs that differ are named "{one.name}"')
-        self.names.add(one.name)
-        return Queue(one.name, one.type)
+    def input(self, input_: Input) -> Queue:
+        if self.inputs.setdefault(input_.name, input_) != input_:
+            raise UsageError(f'two inputs that differ are named "{input_.name}"')
+        self.names.add(input_.name)
+        return Queue(input_.name, input_.type)
 
     def add(
         self, function: Function, *inputs: Queue, name: str, origin: Span | None = None

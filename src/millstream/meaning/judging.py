@@ -34,12 +34,12 @@ def _judge(function: Judge, entry: Entry, index: int, state: State, context: Con
     return Result(((replace(entry, row=row),),))
 
 
-def outcome(one: Requirement, names: Names) -> Value:
+def outcome(requirement: Requirement, names: Names) -> Value:
     """True if met or not applicable, False if it fails, None if that is not known."""
-    when = True if one.when is None else evaluate(one.when, names)
+    when = True if requirement.when is None else evaluate(requirement.when, names)
     if when is False:
         return True
-    holds = evaluate(one.holds, names)
+    holds = evaluate(requirement.holds, names)
     return holds if when is True or holds is True else None
 
 
@@ -64,13 +64,13 @@ def failures(ones: Sequence[Requirement], names: Names) -> str:
     return "; ".join(_failure(one, names) for one in ones)
 
 
-def _failure(one: Requirement, names: Names) -> str:
-    values = [f"{s.label} = {shown_value(s, names)}" for s in one.shown]
-    return head_of(one) + (f", but {', '.join(values)}" if values else "")
+def _failure(requirement: Requirement, names: Names) -> str:
+    values = [f"{s.label} = {shown_value(s, names)}" for s in requirement.shown]
+    return head_of(requirement) + (f", but {', '.join(values)}" if values else "")
 
 
-def head_of(one: Requirement) -> str:
-    return f"line {one.place}: {one.text}"
+def head_of(requirement: Requirement) -> str:
+    return f"line {requirement.place}: {requirement.text}"
 
 
 def doubts(ones: Sequence[Requirement], names: Names) -> str:

@@ -52,10 +52,10 @@ def with_places(function: Ordered, schema: Schema, rows: Sequence[Row]) -> list[
     return [(*row, *more) for row, more in zip(rows[: function.count], made, strict=False)]
 
 
-def whole_of(one: Placed, schema: Schema, rows: Sequence[Row]) -> Value:
+def whole_of(placed: Placed, schema: Schema, rows: Sequence[Row]) -> Value:
     """What a column that looks at the whole of a group is for each of its rows."""
-    order = Order(Ordered((), (), (), (one,)), schema, rows)
-    return order.column(one)[0] if rows else None
+    order = Order(Ordered((), (), (), (placed,)), schema, rows)
+    return order.column(placed)[0] if rows else None
 
 
 class Order:
@@ -83,15 +83,15 @@ class Order:
             last[i] = last[i + 1] if keys[i] == keys[i + 1] else i
         return first, last, kinds
 
-    def column(self, one: Placed) -> list[Value]:
-        if one.function in PLACES:
-            return self._places(one.function)
-        values = self._values(one)
-        if one.function in NEIGHBOURS:
-            step = one.offset if one.function == "lead" else -one.offset
+    def column(self, placed: Placed) -> list[Value]:
+        if placed.function in PLACES:
+            return self._places(placed.function)
+        values = self._values(placed)
+        if placed.function in NEIGHBOURS:
+            step = placed.offset if placed.function == "lead" else -placed.offset
             inside = range(len(values))
             return [values[i + step] if i + step in inside else None for i in range(self.count)]
-        return self._framed(one, values)
+        return self._framed(placed, values)
 
     def _places(self, function: str) -> list[Value]:
         if function == "row_number":
@@ -100,36 +100,36 @@ class Order:
             return [self.first[i] + 1 for i in range(self.count)]
         return list(self.kinds[: self.count])
 
-    def _values(self, one: Placed) -> list[Value]:
-        if one.column is None:
+    def _values(self, placed: Placed) -> list[Value]:
+        if placed.column is None:
             return [True] * len(self.rows)
-        place = self.schema.index(one.column)
+        place = self.schema.index(placed.column)
         return [row[place] for row in self.rows]
 
-    def _framed(self, one: Placed, values: list[Value]) -> list[Value]:
+    def _framed(self, placed: Placed, values: list[Value]) -> list[Value]:
         made: list[Value] = []
         before: tuple[int, int] | None = None
         for i in range(self.count):
-            ends = self._ends(one.frame, i)
+            ends = self._ends(placed.frame, i)
             # Rows that have the same frame have the same answer.
-            made.append(made[-1] if ends == before else self._of(one, values[ends[0] : ends[1]]))
+            made.append(made[-1] if ends == before else self._of(placed, values[ends[0] : ends[1]]))
             before = ends
         return made
 
-    def _of(self, one: Placed, values: list[Value]) -> Value:
-        if one.function in ENDS:
-            return None if not values else values[0 if one.function == "first" else -1]
-        if one.function == JOINED:
+    def _of(self, placed: Placed, values: list[Value]) -> Value:
+        if placed.function in ENDS:
+            return None if not values else values[0 if placed.function == "first" else -1]
+        if placed.function == JOINED:
             texts = [str(v) for v in values if v is not None]
-            return one.between.join(texts) if texts else None
+            return placed.between.join(texts) if texts else None
         bag: dict[Row, int] = {}
         for value in values:
             bag[(value,)] = bag.get((value,), 0) + 1
-        if one.column is None:
+        if placed.column is None:
             return len(values)
-        type_ = self.schema[one.column]
-        asked = Aggregation(one.name, one.function, Column(one.column, type_))
-        return aggregate_of(asked, bag, Schema.of(**{one.column: type_}))
+        type_ = self.schema[placed.column]
+        asked = Aggregation(placed.name, placed.function, Column(placed.column, type_))
+        return aggregate_of(asked, bag, Schema.of(**{placed.column: type_}))
 
     # --- frames ---
 

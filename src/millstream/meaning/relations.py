@@ -252,44 +252,48 @@ def aggregated(
 
 
 def aggregate_of(
-    one: Aggregation, bag: Bag, schema: Schema, faults: Counter[str] | None = None
+    aggregation: Aggregation, bag: Bag, schema: Schema, faults: Counter[str] | None = None
 ) -> Value:
     """An aggregate of the rows of a bag; `faults` counts what does not fit."""
-    if one.term is None:
+    if aggregation.term is None:
         return sum(bag.values())
     values: list[tuple[Any, int]] = []
     names = schema.names
     for row, count in bag.items():
-        value = evaluate(one.term, dict(zip(names, row, strict=True)))
+        value = evaluate(aggregation.term, dict(zip(names, row, strict=True)))
         if value is not None:
             values.append((value, count))
     how_many = sum(count for _, count in values)
-    if one.function == "count":
+    if aggregation.function == "count":
         return how_many
-    if one.function == "distinct":
+    if aggregation.function == "distinct":
         return len({v for v, count in values if count > 0})
-    if one.function == "approx_distinct":
+    if aggregation.function == "approx_distinct":
         return distinct_nearly(v for v, count in values if count > 0)
-    if one.function == "quantile":
-        value = quantile_of(values, one.at or 0)
+    if aggregation.function == "quantile":
+        value = quantile_of(values, aggregation.at or 0)
         return None if value is None else canonical(value)
-    if one.function in ("min", "max"):
+    if aggregation.function in ("min", "max"):
         there = [v for v, count in values if count > 0]
-        return _extreme(there, one.function) if there else None
+        return _extreme(there, aggregation.function) if there else None
     if how_many <= 0:
         return None
-    if one.function in ("variance", "var_pop"):
-        less = 1 if one.function == "variance" else 0
-        return _spread_of_sums(one, bag, schema, less) if one.beside else _spread(values, less)
+    if aggregation.function in ("variance", "var_pop"):
+        less = 1 if aggregation.function == "variance" else 0
+        return (
+            _spread_of_sums(aggregation, bag, schema, less)
+            if aggregation.beside
+            else _spread(values, less)
+        )
     total = _exact_sum(values)
-    if one.function == "avg":
+    if aggregation.function == "avg":
         return canonical(float_of(total) / how_many)
-    if one.term.type.kind is Kind.NUMBER:
+    if aggregation.term.type.kind is Kind.NUMBER:
         return canonical(float_of(total))
     if INT64_MIN <= total <= INT64_MAX:
         return int(total)
     if faults is not None:
-        faults[f"{one.term.type} overflow in {one.name}"] += 1
+        faults[f"{aggregation.term.type} overflow in {aggregation.name}"] += 1
     return None
 
 
@@ -302,11 +306,11 @@ def _spread(values: list[tuple[Any, int]], less: int) -> Value:
     return _variance(how_many, total, squares, less)
 
 
-def _spread_of_sums(one: Aggregation, bag: Bag, schema: Schema, less: int) -> Value:
+def _spread_of_sums(aggregation: Aggregation, bag: Bag, schema: Schema, less: int) -> Value:
     """The variance of all values whose counts and sums are in rows, by parts."""
     columns = [
         [(evaluate(term, _named(schema, row)), count) for row, count in bag.items()]
-        for term in one.terms
+        for term in aggregation.terms
     ]
     total, squares, rests, how_many = (
         _exact_sum([(v, count) for v, count in column if v is not None]) for column in columns

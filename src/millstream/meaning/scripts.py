@@ -132,8 +132,8 @@ class Machine:
         reasons = self.script.table_named(UNDEFINED_REASONS)
         if not self.passed_over or count is None or reasons is None:
             return []
-        one: list[Emitted] = [(count, (), 1, None)]
-        return one + [(reasons, (reason,), 1, None) for reason in self.passed_over]
+        passed_over: list[Emitted] = [(count, (), 1, None)]
+        return passed_over + [(reasons, (reason,), 1, None) for reason in self.passed_over]
 
     # --- variables ---
 
@@ -340,11 +340,11 @@ class Machine:
             return
         var = when.quantifiers[at].var
         values = self.frame_of(var, frame)
-        found: set[tuple[Any, ...]] = set() if done is None else done
+        bound: set[tuple[Any, ...]] = set() if done is None else done
         for value in self.range_of(when, at, frame):
             values[var.number] = value
-            self.bind(when, at + 1, frame, found)
-            if found and later[0] == "some":
+            self.bind(when, at + 1, frame, bound)
+            if bound and later[0] == "some":
                 break
         values.pop(var.number, None)
 
@@ -383,14 +383,14 @@ class Machine:
 
     def range_of(self, when: When, at: int, frame: Frame) -> list[Any]:
         """All indexes of what a quantifier is an index of."""
-        found: set[Any] = set()
+        keys: set[Any] = set()
         for base in when.quantifiers[at].ranges:
             try:
                 held = self.value(base, frame)
             except Undefined:
                 continue
-            found.update(held if isinstance(resolved(base.type), MapOf) else range(len(held)))
-        return sorted(found)
+            keys.update(held if isinstance(resolved(base.type), MapOf) else range(len(held)))
+        return sorted(keys)
 
     # --- expressions ---
 

@@ -54,14 +54,14 @@ def _tally(function: Tally, entry: Entry, index: int, state: State, context: Con
     sent: list[Entry] = []
     if now is not None and now != known_until(before):
         side = advanced(sides[0], now)
-        told = before[0].bag  # of a table, what has been told of it
+        told_before = before[0].bag  # of a table, what has been told of it
         times = sorted({function.told_at(i.time) for i in side.history})
         was = before[0].known_until
         for instant in [t for t in times if (was is None or t > was) and t <= now]:
             contents = _contents(function, side, instant)
-            sent += changes(instant, told, contents)
-            told = contents
-        side = replace(side, bag=told)
+            sent += changes(instant, told_before, contents)
+            told_before = contents
+        side = replace(side, bag=told_before)
         sides = [side]
     mark, sides = marks_due(before, sides, entry)
     return Result(((*sent, *mark),), tuple(sides))

@@ -249,10 +249,10 @@ class _Making:
                 self.unknown("attribute", word, [*self.schema.names, *source.names])
         there = [n for n in levels if n in source]
         self.schema = Schema((*self.schema.fields, *(Field(n, source[n]) for n in there)))
-        one = Changing(
+        changing = Changing(
             written.source.text, written.key.text, levels, written.keeps_versions, written.span
         )
-        self.changing.append(one)
+        self.changing.append(changing)
 
     def check_moving(self, made: Cubify) -> None:
         """Cells move to other members only if their measures can be put together."""

@@ -127,10 +127,10 @@ def by_keys(cube: Cube) -> Cubify:
     )
 
 
-def _moving(cube: Cubify, one: Changing, types: tuple[Field, ...]) -> Moving:
-    place = next(n for n, levels in enumerate(cube.dimensions) if levels[0] == one.key)
-    levels = tuple(f for f in types if f.name in one.levels)
-    return Moving(place, one.key, levels, cube.dimensions[place])
+def _moving(cube: Cubify, changing: Changing, types: tuple[Field, ...]) -> Moving:
+    place = next(n for n, levels in enumerate(cube.dimensions) if levels[0] == changing.key)
+    levels = tuple(f for f in types if f.name in changing.levels)
+    return Moving(place, changing.key, levels, cube.dimensions[place])
 
 
 def with_versions_at_hand(
@@ -143,8 +143,8 @@ def with_versions_at_hand(
     inputs = [facts]
     for one in cube.moving:
         name = f"{one.source}_told"
-        told = _told(wiring, versions[one.source], one, name, origin)
-        none = wiring.add(Filter(Literal(False, BOOLEAN)), told, name=name, origin=origin)
+        versions_told = _told(wiring, versions[one.source], one, name, origin)
+        none = wiring.add(Filter(Literal(False, BOOLEAN)), versions_told, name=name, origin=origin)
         nulls = tuple(Assign(f.name, Literal(None, f.type)) for f in facts.schema)
         inputs.append(wiring.add(Map(nulls), none, name=name, origin=origin))
     return (
@@ -154,7 +154,9 @@ def with_versions_at_hand(
     )
 
 
-def _told(wiring: Wiring, versions: Queue, one: Changing, name: str, origin: Span | None) -> Queue:
+def _told(
+    wiring: Wiring, versions: Queue, changing: Changing, name: str, origin: Span | None
+) -> Queue:
     """A stream of keys with their levels as they come, and of a relation also as they go."""
     ways = [(Istream(), False), (Dstream(), True)] if versions.type.is_relation else [(None, False)]
     made = []
@@ -162,7 +164,7 @@ def _told(wiring: Wiring, versions: Queue, one: Changing, name: str, origin: Spa
         came = versions
         if function is not None:
             came = wiring.add(function, versions, name=name, origin=origin)
-        columns = (*(Assign(n, came.column(n)) for n in (one.key, *one.levels)),
+        columns = (*(Assign(n, came.column(n)) for n in (changing.key, *changing.levels)),
                    Assign(GONE, Literal(is_gone, BOOLEAN)))  # fmt: skip
         made.append(wiring.add(Map(columns), came, name=name, origin=origin))
     return made[0] if len(made) == 1 else wiring.add(Merge(), *made, name=name, origin=origin)
@@ -205,33 +207,33 @@ def moved(
 
 
 def _of_their_time(
-    wiring: Wiring, facts: Queue, versions: Queue, one: Changing, origin: Span | None
+    wiring: Wiring, facts: Queue, versions: Queue, changing: Changing, origin: Span | None
 ) -> Queue:
     at = unlike("at", facts.schema)
-    name = f"{one.source}_versions"
+    name = f"{changing.source}_versions"
     # With their times equal facts of two instants differ, and none is taken for another.
     stamp = (*kept(facts.schema), Assign(at, Column(TIME_COLUMN, TIME)))
     stamped = wiring.add(Map(stamp), facts, name=name, origin=origin)
     present = wiring.add(Range(0), stamped, name=name, origin=origin)
-    joined = _joined(wiring, present, versions, one, one.levels, name, origin)
+    joined = _joined(wiring, present, versions, changing, changing.levels, name, origin)
     came = wiring.add(Istream(), joined, name=name, origin=origin)
     columns = {n: n for n in came.schema.names if n != at}
     return wiring.columns(came, columns, name, origin)
 
 
 def _joined(
-    wiring: Wiring, facts: Queue, versions: Queue, one: Changing, levels: tuple[str, ...],
+    wiring: Wiring, facts: Queue, versions: Queue, changing: Changing, levels: tuple[str, ...],
     name: str, origin: Span | None,
 ) -> Queue:  # fmt: skip
     """Rows with some levels of the version of their key, or with nulls."""
     if not versions.type.is_relation:
-        latest = Rows(1, (one.key,))
-        versions = wiring.add(latest, versions, name=f"{one.source}_now", origin=origin)
-    key = unlike(one.key, facts.schema)
+        latest = Rows(1, (changing.key,))
+        versions = wiring.add(latest, versions, name=f"{changing.source}_now", origin=origin)
+    key = unlike(changing.key, facts.schema)
     known = wiring.columns(
-        versions, {key: one.key} | {n: n for n in levels}, f"{one.source}_levels", origin
+        versions, {key: changing.key} | {n: n for n in levels}, f"{changing.source}_levels", origin
     )
-    on = ((one.key, key),)
+    on = ((changing.key, key),)
     pairs = wiring.add(Join(on), facts, known, name=name, origin=origin)
     wanted = (*facts.schema.names, *levels)
     pairs = wiring.columns(pairs, {n: n for n in wanted}, name, origin)

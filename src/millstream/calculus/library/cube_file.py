@@ -288,8 +288,8 @@ def _measure(made: Configuration, piece: Span) -> WrittenMeasure | None:
 
 
 def _changing(made: Configuration, value: Span) -> None:
-    found = [_change(made, piece) for piece in _pieces(value, "|")]
-    made.changing = tuple(one for one in found if one is not None)
+    changes = [_change(made, piece) for piece in _pieces(value, "|")]
+    made.changing = tuple(one for one in changes if one is not None)
 
 
 def _change(made: Configuration, piece: Span) -> WrittenChanging | None:

@@ -70,8 +70,8 @@ def latched(wiring: Wiring, table: Queue, key: str, on: str, off: str, *, name: 
     )  # fmt: skip
     fold = Fold((key,), None, (Update(variable, "is_on", is_left),), columns)
     at_first = Variable(variable, (Field("is_on", BOOLEAN),), (False,))
-    told = wiring.fold(fold, events, at_first, name)
-    latest = wiring.add(Latest((key,), gone), told, name=name)
+    folded = wiring.fold(fold, events, at_first, name)
+    latest = wiring.add(Latest((key,), gone), folded, name=name)
     return wiring.columns(latest, {key: key, on: on}, name)
 
 

@@ -45,18 +45,18 @@ from millstream.calculus.wiring import Queue, Wiring
 FARTHEST = 100
 
 
-def is_known_in_time(one: Placed) -> bool:
+def is_known_in_time(placed: Placed) -> bool:
     """Does it follow from the rows before, of which few are needed?"""
-    if one.function in PLACES:
+    if placed.function in PLACES:
         return True
-    if one.function == "lag":
-        return one.offset <= FARTHEST
-    start, end = one.frame.ends
-    if one.function == "first":
+    if placed.function == "lag":
+        return placed.offset <= FARTHEST
+    start, end = placed.frame.ends
+    if placed.function == "first":
         return start is None and end == 0
-    if one.function not in SUMS or end != 0:
+    if placed.function not in SUMS or end != 0:
         return False
-    return start is None or (start <= 0 and (one.frame.unit == "range" or -start <= FARTHEST))
+    return start is None or (start <= 0 and (placed.frame.unit == "range" or -start <= FARTHEST))
 
 
 def placed_in_time(
@@ -86,13 +86,13 @@ def placed_in_time(
     return wiring.add(Range(None), flow, name=name)
 
 
-def _is_range(one: Placed) -> bool:
-    return one.function in SUMS and one.frame.unit == "range"
+def _is_range(placed: Placed) -> bool:
+    return placed.function in SUMS and placed.frame.unit == "range"
 
 
-def _aggregation(one: Placed, schema: Schema) -> Aggregation:
-    term = None if one.column is None else Column(one.column, schema[one.column])
-    return Aggregation(one.name, one.function, term)
+def _aggregation(placed: Placed, schema: Schema) -> Aggregation:
+    term = None if placed.column is None else Column(placed.column, schema[placed.column])
+    return Aggregation(placed.name, placed.function, term)
 
 
 class _Memory:
@@ -118,29 +118,29 @@ class _Memory:
         self.fields.setdefault(field, (type_, first, after))
         return VariableField(self.name, field, type_)
 
-    def term(self, one: Placed) -> Term:
-        if one.function == "row_number":
+    def term(self, placed: Placed) -> Term:
+        if placed.function == "row_number":
             return self._number()
-        if one.function == "rank":
+        if placed.function == "rank":
             return self._place("rank", _plus(self._before("number"), 1))
-        if one.function == "dense_rank":
+        if placed.function == "dense_rank":
             return self._place("kinds", _plus(self._before("kinds"), 1))
-        if one.column is None:
+        if placed.column is None:
             number = self._number()
-            if one.frame.start is None:
+            if placed.frame.start is None:
                 return number
-            return Call("least", (number, Literal(1 - one.frame.start, INTEGER)), INTEGER)
-        column = Column(one.column, self.schema[one.column])
-        if one.function == "lag":
-            return self._last(column, one.offset)
-        if one.function == "first":
+            return Call("least", (number, Literal(1 - placed.frame.start, INTEGER)), INTEGER)
+        column = Column(placed.column, self.schema[placed.column])
+        if placed.function == "lag":
+            return self._last(column, placed.offset)
+        if placed.function == "first":
             self._number()
             is_first = Call("==", (self._before("number"), Literal(0, INTEGER)), BOOLEAN)
-            field = f"first_{one.column}"
+            field = f"first_{placed.column}"
             earlier = VariableField(self.name, field, column.type)
             chosen = Call("if", (is_first, column, earlier), column.type)
             return self._field(field, column.type, None, chosen)
-        return self._framed(one, column)
+        return self._framed(placed, column)
 
     # --- places ---
 
@@ -173,14 +173,14 @@ class _Memory:
             value = VariableField(self.name, field, column.type)
         return value
 
-    def _framed(self, one: Placed, column: Column) -> Term:
-        if one.frame.start is None:
-            total, count = self._running(one.function, column)
+    def _framed(self, placed: Placed, column: Column) -> Term:
+        if placed.frame.start is None:
+            total, count = self._running(placed.function, column)
         else:
-            total, count = self._of_last(one.function, column, -one.frame.start)
-        if one.function == "count":
+            total, count = self._of_last(placed.function, column, -placed.frame.start)
+        if placed.function == "count":
             return count
-        if one.function == "avg":
+        if placed.function == "avg":
             number = total if total.type == NUMBER else Call("number", (total,), NUMBER)
             return Call("/", (number, Call("number", (count,), NUMBER)), NUMBER)
         return total

@@ -153,10 +153,10 @@ def _unified(args: tuple[Type, ...]) -> Type | str:
 def comparison(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 2:
         return f"expected two arguments, got {len(args)}"
-    one = _unified(args)
-    if isinstance(one, str):
-        return one if "cannot" in one else f"cannot compare {_spoken(args)}"
-    return Signature((one, one), BOOLEAN)
+    unified = _unified(args)
+    if isinstance(unified, str):
+        return unified if "cannot" in unified else f"cannot compare {_spoken(args)}"
+    return Signature((unified, unified), BOOLEAN)
 
 
 def same_type(least: int) -> Rule:
@@ -165,8 +165,8 @@ def same_type(least: int) -> Rule:
     def rule(args: tuple[Type, ...]) -> Signature | str:
         if len(args) < least:
             return f"expected at least {least} arguments, got {len(args)}"
-        one = _unified(args)
-        return one if isinstance(one, str) else Signature((one,) * len(args), one)
+        unified = _unified(args)
+        return unified if isinstance(unified, str) else Signature((unified,) * len(args), unified)
 
     return rule
 
@@ -176,8 +176,8 @@ def conditional(args: tuple[Type, ...]) -> Signature | str:
         return f"expected a condition and two values, got {len(args)} arguments"
     if args[0] != BOOLEAN:
         return f"expected a boolean condition, got {_spoken(args[:1])}"
-    one = _unified(args[1:])
-    return one if isinstance(one, str) else Signature((BOOLEAN, one, one), one)
+    unified = _unified(args[1:])
+    return unified if isinstance(unified, str) else Signature((BOOLEAN, unified, unified), unified)
 
 
 def any_type(result: Type) -> Rule:

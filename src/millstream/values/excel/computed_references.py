@@ -39,8 +39,8 @@ def _indirect(context: Context, arguments: tuple[Node, ...]) -> Operand:
         is_a1 = to_boolean(one_value(evaluate(arguments[1], context), context))
     node = context.names.reference(text, context.sheet, context.row) if is_a1 else (
         _by_numbers(text, context))  # fmt: skip
-    found = fail(REF) if node is None else evaluate(node, context)
-    return found if isinstance(found, Area) else fail(REF)
+    operand = fail(REF) if node is None else evaluate(node, context)
+    return operand if isinstance(operand, Area) else fail(REF)
 
 
 def _by_numbers(text: str, context: Context) -> Node | None:

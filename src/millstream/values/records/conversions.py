@@ -176,14 +176,14 @@ def conversion(
     target: RecordType, source: RecordType, extras: tuple[RecordType, ...] = ()
 ) -> Conversion | str:
     """How to convert, or a sentence on why not."""
-    found = _conversion(resolved(target), resolved(source))
-    if found is None:
+    chosen = _conversion(resolved(target), resolved(source))
+    if chosen is None:
         return f"there is no conversion from {source} to {target}"
-    wanted = () if found.extra is None else (found.extra,)
+    wanted = () if chosen.extra is None else (chosen.extra,)
     if extras and extras != wanted:
         more = f"only ({spoken(wanted)}) may follow the value" if wanted else "nothing may follow"
         return f"from {source} to {target} {more}, got ({spoken(extras)})"
-    return found
+    return chosen
 
 
 def _conversion(target: RecordType, source: RecordType) -> Conversion | None:

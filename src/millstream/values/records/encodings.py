@@ -151,10 +151,10 @@ def bytes_of_number(value: int, encoding: str, type_: RecordType) -> bytes:
 
 
 def _fixed(encoding: str) -> tuple[int, Literal["little", "big"]]:
-    found = _FIXED.fullmatch("fixed64-big" if encoding.lower() in ("saw", "szl") else encoding)
-    if found is None:
+    match = _FIXED.fullmatch("fixed64-big" if encoding.lower() in ("saw", "szl") else encoding)
+    if match is None:
         raise Undefined(f"there is no encoding {encoding!r} of numbers")
-    return int(found[1]) // 8, "big" if found[2].lower() == "big" else "little"
+    return int(match[1]) // 8, "big" if match[2].lower() == "big" else "little"
 
 
 def number_of_bytes(raw: bytes, encoding: str, type_: RecordType) -> int:

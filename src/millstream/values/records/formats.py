@@ -61,22 +61,22 @@ def _parts(form: str) -> tuple[str | Verb, ...] | str:
     """A format in pieces, or what is wrong with it."""
     parts: list[str | Verb] = []
     at = 0
-    for found in _VERB.finditer(form):
-        parts.append(form[at : found.start()])
-        at = found.end()
-        letter = found["verb"]
+    for match in _VERB.finditer(form):
+        parts.append(form[at : match.start()])
+        at = match.end()
+        letter = match["verb"]
         if letter == "%":
             parts.append("%")
             continue
         if letter not in _TAKES:
-            return f"{found[0]!r} is no verb"
-        precision = found["precision"]
+            return f"{match[0]!r} is no verb"
+        precision = match["precision"]
         verb = Verb(
-            found["flags"], int(found["width"] or 0),
-            None if precision is None else int(precision or 0), letter, found[0],
+            match["flags"], int(match["width"] or 0),
+            None if precision is None else int(precision or 0), letter, match[0],
         )  # fmt: skip
         if max(verb.width, verb.precision or 0) > _LARGEST:
-            return f"{found[0]!r} is too wide"
+            return f"{match[0]!r} is too wide"
         parts.append(verb)
     parts.append(form[at:])
     return tuple(parts)

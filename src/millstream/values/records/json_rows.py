@@ -28,27 +28,27 @@ from millstream.values.undefined import Undefined
 def from_json(raw: bytes, type_: RecordType) -> Any:
     """The value of a type that a JSON text tells."""
     try:
-        told = json.loads(raw)
+        value = json.loads(raw)
     except (ValueError, RecursionError):
         raise Undefined(f"not JSON, so no {type_}") from None
-    return read(told, type_, "the row")
+    return read(value, type_, "the row")
 
 
-def read(told: Any, type_: RecordType, where: str) -> Any:
+def read(given: Any, type_: RecordType, where: str) -> Any:
     """The value of a type in what JSON gave."""
     match resolved(type_):
         case TupleOf(fields):
-            if isinstance(told, list) and len(told) == len(fields):
-                return tuple(read(v, f.type, where) for v, f in zip(told, fields, strict=True))
-            if not isinstance(told, dict):
-                raise _unfit(told, type_, where)
-            return tuple(_column(told, f.name or "", f.type) for f in fields)
-        case ArrayOf(element) if isinstance(told, list):
-            return tuple(read(item, element, where) for item in told)
-        case MapOf(key, value) if isinstance(told, dict):
-            return {_key(k, key, where): read(v, value, where) for k, v in told.items()}
+            if isinstance(given, list) and len(given) == len(fields):
+                return tuple(read(v, f.type, where) for v, f in zip(given, fields, strict=True))
+            if not isinstance(given, dict):
+                raise _unfit(given, type_, where)
+            return tuple(_column(given, f.name or "", f.type) for f in fields)
+        case ArrayOf(element) if isinstance(given, list):
+            return tuple(read(item, element, where) for item in given)
+        case MapOf(key, value) if isinstance(given, dict):
+            return {_key(k, key, where): read(v, value, where) for k, v in given.items()}
         case plain:
-            return _plain(told, plain, where)
+            return _plain(given, plain, where)
 
 
 def _column(row: dict[str, Any], name: str, type_: RecordType) -> Any:
@@ -69,28 +69,28 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def _plain(told: Any, type_: RecordType, where: str) -> Any:
-    match told:
+def _plain(value: Any, type_: RecordType, where: str) -> Any:
+    match value:
         case bool() if type_ == BOOL:
-            return told
+            return value
         case bool() | None:
             pass
         case int() | float() if type_ == FLOAT:
-            return float(told)
-        case float() if type_ in _LIMITS and math.isfinite(told) and told.is_integer():
-            return _plain(int(told), type_, where)
-        case int() if type_ in _LIMITS and _LIMITS[type_][0] <= told <= _LIMITS[type_][1]:
-            return told
+            return float(value)
+        case float() if type_ in _LIMITS and math.isfinite(value) and value.is_integer():
+            return _plain(int(value), type_, where)
+        case int() if type_ in _LIMITS and _LIMITS[type_][0] <= value <= _LIMITS[type_][1]:
+            return value
         case str() if type_ == STRING:
-            return told
+            return value
         case str() if type_ == BYTES:
-            return told.encode("utf-8", "surrogatepass")
-        case str() if type_ == TIME and (micros := parse_time(told)) is not None:
+            return value.encode("utf-8", "surrogatepass")
+        case str() if type_ == TIME and (micros := parse_time(value)) is not None:
             return micros
-    raise _unfit(told, type_, where)
+    raise _unfit(value, type_, where)
 
 
-def _unfit(told: Any, type_: RecordType, where: str) -> Undefined:
-    found = "nothing" if told is None else json.dumps(told)
-    shown = found if len(found) <= 40 else found[:37] + "..."
+def _unfit(value: Any, type_: RecordType, where: str) -> Undefined:
+    text = "nothing" if value is None else json.dumps(value)
+    shown = text if len(text) <= 40 else text[:37] + "..."
     return Undefined(f"{where} has {shown}, which is no {type_}")

@@ -103,9 +103,9 @@ class Runtime:
     ) -> Callable[..., Any]:
         key = (source, target, extras)
         if key not in self._functions:
-            found = conversion(target, source, extras)
-            assert not isinstance(found, str), found
-            self._functions[key] = found.bind(self.settings)
+            chosen = conversion(target, source, extras)
+            assert not isinstance(chosen, str), chosen
+            self._functions[key] = chosen.bind(self.settings)
         return self._functions[key]
 
     def row(self, type_: RecordType, row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -153,7 +153,7 @@ class Runtime:
 
 def pattern(type_name: str, base: int | None = None) -> str:
     """A pattern for texts of a type."""
-    found = pattern_of(BASICS.get(type_name, STRING), base)
-    if found is None:
+    written = pattern_of(BASICS.get(type_name, STRING), base)
+    if written is None:
         raise Undefined(f"there is no pattern for a {type_name}")
-    return found
+    return written

@@ -78,11 +78,11 @@ def splitcsv(text: bytes, fields: tuple[int, ...]) -> tuple[bytes, ...]:
     chosen = []
     lines = text.split(b"\n")
     for line in lines if lines[-1] else lines[:-1]:
-        found = splitcsvline(line)
+        parts = splitcsvline(line)
         for number in fields:
             if number < 1:
                 raise Undefined(f"splitcsv: there is no field {number}")
-            chosen.append(found[number - 1] if number <= len(found) else b"")
+            chosen.append(parts[number - 1] if number <= len(parts) else b"")
     return tuple(chosen)
 
 

@@ -115,9 +115,9 @@ def time_of_text(text: str, zone_name: str) -> int:
     """The moment a text tells; a zone in the text wins over the one that is asked for."""
     stripped = text.strip()
     for form in _FORMS:
-        found = form.fullmatch(stripped)
-        if found is not None:
-            return _told(found.groupdict(), text, zone_name)
+        match = form.fullmatch(stripped)
+        if match is not None:
+            return _told(match.groupdict(), text, zone_name)
     raise Undefined(f"{text!r} is not a time")
 
 
