@@ -392,31 +392,31 @@ class Compiled:
         job = Job(self.program, self._readers(self.program, given, is_following=False), {})
         return read_events(job, Report.for_program(self.program))
 
-    def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
-        given = self._given(one, inputs)
+    def _input(self, input_: Input, inputs: Mapping[str, Any]) -> Any:
+        given = self._given(input_, inputs)
         is_place = isinstance(given, (str, Path, Location))
-        return lines_at(given) if is_place and one.reads_lines else given
+        return lines_at(given) if is_place and input_.reads_lines else given
 
-    def _given(self, one: Input, inputs: Mapping[str, Any]) -> Any:
-        if one.name in inputs:
-            return inputs[one.name]
-        beside = [self.base / f"{one.name}.{end}" for end in _BESIDE]
+    def _given(self, input_: Input, inputs: Mapping[str, Any]) -> Any:
+        if input_.name in inputs:
+            return inputs[input_.name]
+        beside = [self.base / f"{input_.name}.{end}" for end in _BESIDE]
         files = [path for path in beside if path.exists()]
-        if one.values is not None and not (one.is_numbered and files):
-            columns = one.type.schema.names
-            return [dict(zip(columns, row, strict=True)) for row in one.values]
+        if input_.values is not None and not (input_.is_numbered and files):
+            columns = input_.type.schema.names
+            return [dict(zip(columns, row, strict=True)) for row in input_.values]
         if len(files) == 1:
             return parse_location(files[0].name, self.base)
         if files:
             raise UsageError(
-                f'the input "{one.name}" is not given, and there are several files for it: '
+                f'the input "{input_.name}" is not given, and there are several files for it: '
                 f"{listing(path.name for path in files)}",
-                hint=f"say which: --in {one.name}={files[0]}",
+                hint=f"say which: --in {input_.name}={files[0]}",
             )
         names = " or ".join(path.name for path in beside[:3])
         raise UsageError(
-            f'the input "{one.name}" is not given',
-            hint=f"say --in {one.name}=FILE, or put {names} beside the program",
+            f'the input "{input_.name}" is not given',
+            hint=f"say --in {input_.name}=FILE, or put {names} beside the program",
         )
 
     def explain(

@@ -91,13 +91,13 @@ _IMPORT = re.compile(r"^\s*(?:from|import) millstream\.([\w.]+)", re.MULTILINE)
 
 def _imported(source: str) -> frozenset[Path]:
     """The files of `COMPILED` that a source names in its imports."""
-    found = set()
+    compiled = set()
     for place in _IMPORT.findall(source):
         home = _ROOT.joinpath(*place.split("."))
         # What is taken from a package may be modules of any name.
         files = home.glob("*.py") if home.is_dir() else [home.with_suffix(".py")]
-        found |= {file for file in files if file.is_file() and _is_compiled(file)}
-    return frozenset(found)
+        compiled |= {file for file in files if file.is_file() and _is_compiled(file)}
+    return frozenset(compiled)
 
 
 def _is_compiled(file: Path) -> bool:

@@ -93,8 +93,8 @@ class Client:
 
     def rows(self, view: str, **asked: Any) -> list[dict[str, Any]]:
         """The rows of a view now; `where`, `final`, `position` and so on as in addresses."""
-        found: list[dict[str, Any]] = self.ask("GET", _address(view, "", asked))["rows"]
-        return found
+        rows: list[dict[str, Any]] = self.ask("GET", _address(view, "", asked))["rows"]
+        return rows
 
     def subscribe(self, view: str, after: str | None = None, **asked: Any) -> Iterator[Event]:
         """Events for ever; a connection that breaks is taken up again behind the last token."""

@@ -40,8 +40,8 @@ def publish(arguments: argparse.Namespace) -> int:
                 fates[fate["fate"]] += 1
                 if "reason" in fate and len(reasons) < _SHOWN:
                     reasons.append(f"{fate['fate']}: {fate['reason']}")
-    told = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "no rows"
-    print(f"{told}; next sequence of {name}: {publisher.sequence}", file=sys.stderr)
+    fates_told = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "no rows"
+    print(f"{fates_told}; next sequence of {name}: {publisher.sequence}", file=sys.stderr)
     for reason in reasons:
         print(f"    {reason}", file=sys.stderr)
     return 0
@@ -80,11 +80,11 @@ def _client(arguments: argparse.Namespace) -> Client:
 def _columns(client: Client, stream: str) -> dict[str, str]:
     """The types of the columns of a stream; names that there are not are told when rows come."""
     streams = client.ask("GET", "/streams")["streams"]
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for one in streams:
         if one["name"] == stream:
-            found = {c["name"]: c["type"] for c in one["columns"]}
-    return found
+            columns = {c["name"]: c["type"] for c in one["columns"]}
+    return columns
 
 
 def _rows(file: str, columns: dict[str, str], stack: ExitStack) -> Iterator[dict[str, Any]]:

@@ -81,16 +81,16 @@ class _Shared:
         self.verb = verb
         self.owners: dict[str, str] = {}
 
-    def of(self, output: str, told: list[Told]) -> tuple[list[str], list[Told]]:
+    def of(self, output: str, notes: list[Told]) -> tuple[list[str], list[Told]]:
         """A line for each output that has told some of it, and what none has told."""
-        before = [self.owners.get(one.operator.id) for one in told]
+        before = [self.owners.get(one.operator.id) for one in notes]
         again = Counter(owner for owner in before if owner is not None)
         all_of = Counter(self.owners.values())
         lines = [
             f"  {'' if count == all_of[owner] else f'{count} of '}what {owner} {self.verb}"
             for owner, count in again.items()
         ]
-        news = [one for one, owner in zip(told, before, strict=True) if owner is None]
+        news = [one for one, owner in zip(notes, before, strict=True) if owner is None]
         self.owners |= {one.operator.id: output for one in news}
         return lines, news
 
@@ -106,9 +106,9 @@ def _slow_cells_of(program: Program, operator: Operator) -> list[str]:
 
     assert isinstance(operator.function, Sheet)
     types = program.queue_types()
-    found = cells_apart(operator.function, tuple(types[q] for q in operator.inputs))
+    cells = cells_apart(operator.function, tuple(types[q] for q in operator.inputs))
     title = f"cells outside of the compiled loop   [{_place(operator)}]"
-    return [title, *(f"  {one}" for one in found)] if found else []
+    return [title, *(f"  {one}" for one in cells)] if cells else []
 
 
 def _of_output(kept: list[Kept], *, has_more: bool) -> list[str]:

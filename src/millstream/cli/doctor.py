@@ -108,8 +108,8 @@ def _guarded(examination: Callable[[], Iterator[Check]]) -> list[Check]:
         return list(examination())
     except Exception as fault:  # noqa: BLE001 - a doctor must not fall ill
         name = examination.__name__.removeprefix("_examine_").replace("_", " ")
-        found = f"cannot be examined: {type(fault).__name__}: {fault}"
-        return [Check(name, ok=False, found=found, fix="make clean setup")]
+        description = f"cannot be examined: {type(fault).__name__}: {fault}"
+        return [Check(name, ok=False, found=description, fix="make clean setup")]
 
 
 def _examine_python() -> Iterator[Check]:
@@ -127,8 +127,8 @@ def _examine_java() -> Iterator[Check]:
         fix = (cause.hint or "").removeprefix("run: ")
         yield Check("Java", ok=False, found=cause.message, fix=fix)
     else:
-        found = f"{java.version} from {java.origin}, at {java.home}"
-        yield Check("Java", ok=True, found=found)
+        description = f"{java.version} from {java.origin}, at {java.home}"
+        yield Check("Java", ok=True, found=description)
         if installed_version("pyspark"):
             yield _start_of_spark(java)
 
@@ -138,8 +138,8 @@ def _start_of_spark(java: Java) -> Check:
     if archive_path(java).exists():
         return Check("start of Spark", ok=True, found="quick, from an archive of its classes")
     if cannot_be_made(java):
-        found = "slow; an archive of its classes could not be made for this Java"
-        return Check("start of Spark", ok=True, found=found)
+        description = "slow; an archive of its classes could not be made for this Java"
+        return Check("start of Spark", ok=True, found=description)
     command = f"{shlex.quote(sys.executable)} -m millstream.engine.spark.archive"
     return Check("start of Spark", ok=True, found=f"slow; quicker after: {command}")
 
@@ -152,8 +152,8 @@ def _examine_worker_python() -> Iterator[Check]:
     elif _is_this_python(declared):
         yield Check(name, ok=True, found=f"PYSPARK_PYTHON is this one: {declared}")
     else:
-        found = f"PYSPARK_PYTHON is {declared}, not {sys.executable}"
-        yield Check(name, ok=False, found=found, fix="unset PYSPARK_PYTHON")
+        description = f"PYSPARK_PYTHON is {declared}, not {sys.executable}"
+        yield Check(name, ok=False, found=description, fix="unset PYSPARK_PYTHON")
 
 
 def _is_this_python(command: str) -> bool:
@@ -213,8 +213,8 @@ def _examine_cache() -> Iterator[Check]:
     folder = cache_directory()
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     ok = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
-    found = f"{'can' if ok else 'cannot'} write to {folder}"
-    yield Check("cache", ok, found, None if ok else CACHE_FIX)
+    description = f"{'can' if ok else 'cannot'} write to {folder}"
+    yield Check("cache", ok, description, None if ok else CACHE_FIX)
 
 
 def _examine_network() -> Iterator[Check]:
@@ -231,11 +231,11 @@ def _examine_loopback_port() -> Check:
     try:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            found = f"can listen on 127.0.0.1, for example on {probe.getsockname()[1]}"
+            description = f"can listen on 127.0.0.1, for example on {probe.getsockname()[1]}"
     except OSError as fault:
-        found = f"cannot listen on 127.0.0.1: {fault}"
-        return Check("ports", ok=False, found=found, fix="sudo ip link set lo up")
-    return Check("ports", ok=True, found=found)
+        description = f"cannot listen on 127.0.0.1: {fault}"
+        return Check("ports", ok=False, found=description, fix="sudo ip link set lo up")
+    return Check("ports", ok=True, found=description)
 
 
 def _examine_host(name: str, host: str, fix: str) -> Check:

@@ -62,8 +62,8 @@ def _lines(report: Report | None, now: float) -> Iterator[str]:
 def _of_steps(steps: dict[str, StepFigures]) -> Iterator[str]:
     """What each step takes in and gives, how long it works, what it cannot compute, and keeps."""
     for figure, word, kind in _OF_STEPS:
-        told = {name: getattr(one, figure) for name, one in steps.items()}
-        known = {name: value for name, value in told.items() if value is not None}
+        figures = {name: getattr(one, figure) for name, one in steps.items()}
+        known = {name: value for name, value in figures.items() if value is not None}
         if known:
             yield f"# TYPE millstream_step_{word} {kind}"
         for name, value in known.items():
@@ -78,10 +78,10 @@ def _of_inputs_behind(report: Report, now: float) -> Iterator[str]:
     for name, time_ in newest.items():
         yield f'millstream_input_lag_seconds{{input="{_escaped(name)}"}} {now - time_!r}'
     behind = {step: names for step, names in report.behind.items() if names}
-    told = [step for step, names in behind.items() if names <= newest.keys()]
-    if told:
+    steps = [step for step, names in behind.items() if names <= newest.keys()]
+    if steps:
         yield "# TYPE millstream_step_lag_seconds gauge"
-    for step in told:
+    for step in steps:
         lag = now - min(newest[name] for name in behind[step])
         yield f'millstream_step_lag_seconds{{step="{_escaped(step)}"}} {lag!r}'
     for fate in ("late", "rejected"):
@@ -100,14 +100,14 @@ class Metrics:
     """Mutable: the last report of a run, and a server that tells it while the run goes on."""
 
     def __init__(self, address: str, clock: Callable[[], float] = time.time) -> None:
-        found = _ADDRESS.fullmatch(address)
-        if found is None or int(found[2]) > 65_535:
+        match = _ADDRESS.fullmatch(address)
+        if match is None or int(match[2]) > 65_535:
             raise UsageError(f'expected a port on this machine, got "{address}"',
                              hint="such as --metrics :9464")  # fmt: skip
         self.report: Report | None = None
         self.clock = clock
         try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", int(found[2])), _handler_of(self))
+            self._server = ThreadingHTTPServer(("127.0.0.1", int(match[2])), _handler_of(self))
         except OSError as error:
             raise UsageError(f"cannot listen at {address}: {error.strerror}") from None
         self._server.daemon_threads = True

@@ -134,8 +134,8 @@ def _all(arguments: argparse.Namespace, placement: Placement, parts: Mapping[str
 
 def _what_is_there(served: Served) -> str:
     assert served.part is not None
-    told = [("streams", served.part.hosted), ("views", served.views)]
-    return "".join(f"  {what} {', '.join(names)}" for what, names in told if names)
+    lists = [("streams", served.part.hosted), ("views", served.views)]
+    return "".join(f"  {what} {', '.join(names)}" for what, names in lists if names)
 
 
 def _tokens_for_all(arguments: argparse.Namespace) -> Path:

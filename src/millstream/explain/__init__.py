@@ -185,8 +185,8 @@ def _rewrite_record(rewrite: Rewrite) -> Record:
             "ns_before": work[0], "ns_after": work[1]}  # fmt: skip
 
 
-def _refusal_record(one: Pass, op: Operator, why: str) -> Record:
-    name = one.__name__
+def _refusal_record(pass_: Pass, op: Operator, why: str) -> Record:
+    name = pass_.__name__
     return {"pass": name, "rule": RULES.get(name), "operator": _line(op), "guard": why}
 
 

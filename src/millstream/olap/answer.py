@@ -126,8 +126,8 @@ class _Answering:
             order = None if self._is_in_order(groups) else self._usual_order(groups)
             if order is not None:
                 groups = replace(groups, codes=groups.codes.take(order, axis=0), _numbers={})
-            told = zip(self.names, self._told(groups.held, order), strict=True)
-            return _table([*self._attributes(groups), *told], len(groups))
+            told_measures = zip(self.names, self._told(groups.held, order), strict=True)
+            return _table([*self._attributes(groups), *told_measures], len(groups))
         measures = self._measures(groups.held, before) + self._shares(groups)
         order = self._order(groups, measures)
         if question.limit is not None:
@@ -222,25 +222,25 @@ class _Answering:
             return np.arange(len(groups))
         return np.lexsort(self._usual_keys(groups)[::-1])
 
-    def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
+    def _key(self, order: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
         """Equal values have equal keys; null comes last, falling or not."""
-        if one.name == TIME_OF_CELL and one.name not in self.grouping.by:
+        if order.name == TIME_OF_CELL and order.name not in self.grouping.by:
             parts = groups.codes[:, -1]
-            return -parts if one.is_falling else parts
-        if one.name in self.grouping.by:
-            column = self.grouping.by.index(one.name)
+            return -parts if order.is_falling else parts
+        if order.name in self.grouping.by:
+            column = self.grouping.by.index(order.name)
             key = self._rank(column, groups)
             valid = self.places[column].values.mask()[groups.codes[:, column]]
         elif self.question.columns:
             # Cells of a row stand beside each other: it is the whole row that is ordered by.
             rows, count = self._rows(groups)
             whole = self.grouping.put_together(groups.held, rows, count)
-            vector = self._told_of(one.name, whole).take(rows)
+            vector = self._told_of(order.name, whole).take(rows)
             key, valid = ranks(vector), vector.mask()
         else:
-            vector = measures.get(one.name) or self._told_of(one.name, groups.held)
+            vector = measures.get(order.name) or self._told_of(order.name, groups.held)
             key, valid = ranks(vector), vector.mask()
-        return np.where(valid, -key, 1) if one.is_falling else key
+        return np.where(valid, -key, 1) if order.is_falling else key
 
     def _told_of(self, name: str, held: Content) -> Vector:
         names = [m.name for m in self.version.function.measures]
@@ -318,8 +318,8 @@ class _Answering:
             columns[f"{name}_share"] = self._rest_of_share(
                 groups, name, parents, present, merged[0]
             )
-        told = [*columns.items(), (OTHERS, Vector(INTEGER, size))]
-        return _table(told, len(present)), example
+        columns_told = [*columns.items(), (OTHERS, Vector(INTEGER, size))]
+        return _table(columns_told, len(present)), example
 
     def _rest_of_share(
         self, groups: Groups, name: str, parents: Array, present: Array, held: Content

@@ -275,23 +275,28 @@ class Grouping:
         )  # fmt: skip
 
     def _found_keys(
-        self, one: Stretch, parts: Parts, places: list[Place], packing: Packing | None, how: Keys
+        self,
+        stretch: Stretch,
+        parts: Parts,
+        places: list[Place],
+        packing: Packing | None,
+        how: Keys,
     ) -> Array:
         self.limits.check_time()
         vertex = self.plan.answering.vertex.attributes
         is_moved = packing is not None and not self.conditions and parts.count == 1
-        if one.keys is None or not is_moved or any(p.level != p.wanted for p in places):
-            keys = np.empty(len(one), np.int64)
-            find_keys(one.cells.words, one.index, parts.steps, parts.first, how, keys)
+        if stretch.keys is None or not is_moved or any(p.level != p.wanted for p in places):
+            keys = np.empty(len(stretch), np.int64)
+            find_keys(stretch.cells.words, stretch.index, parts.steps, parts.first, how, keys)
             return keys
         # Cells that are in order have the same members in keys of their own.
         assert packing is not None
         if self.by == vertex:
-            return one.keys
+            return stretch.keys
         own = Packing(tuple(width_of(len(p.values)) for p in self.places(vertex, vertex)), 0)
-        keys = np.zeros(len(one), np.int64)
+        keys = np.zeros(len(stretch), np.int64)
         for place, width, to in zip(places, packing.widths, packing.shifts, strict=True):
-            move_bits(one.keys, own.shifts[place.column], width, to, keys)
+            move_bits(stretch.keys, own.shifts[place.column], width, to, keys)
         return keys
 
     def _check_size(self, size: int) -> None:
@@ -436,8 +441,8 @@ def _hashed(pieces: list[Piece], places: list[Place], parts: Parts) -> tuple[Arr
     table = IdTable(together.shape[1])
     numbers = np.split(table.ids(together), np.cumsum([len(c) for c in chosen])[:-1])
     ids = [np.full(len(p.keys), -1, np.int64) for p in pieces]
-    for own, there, found in zip(ids, chosen, numbers, strict=True):
-        own[there] = found
+    for own, there, some in zip(ids, chosen, numbers, strict=True):
+        own[there] = some
     return table.records[: table.bound, : together.shape[1]].copy(), ids
 
 

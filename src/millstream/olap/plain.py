@@ -158,13 +158,13 @@ class PlainGrouping(Grouping):
         self.read += self.plan.answering.count(span.first, span.last)
         own = [p.numbers[facts.codes[chosen, p.column]] for p in places]
         time = parts.steps[facts.partitions[chosen] - parts.first] + parts.shift
-        found: dict[Row, list[int]] = {}
+        rows_of: dict[Row, list[int]] = {}
         keys = zip(*(column.tolist() for column in (*own, time)), strict=True)
         for key, row in zip(keys, chosen.tolist(), strict=True):
-            found.setdefault(key, []).append(row)
-        self._check_size(len(found))
-        codes = np.array(list(found), np.int64).reshape(len(found), len(places) + 1)
-        return Groups(codes, HeldRows(list(found.values())))
+            rows_of.setdefault(key, []).append(row)
+        self._check_size(len(rows_of))
+        codes = np.array(list(rows_of), np.int64).reshape(len(rows_of), len(places) + 1)
+        return Groups(codes, HeldRows(list(rows_of.values())))
 
     def numbered(self, codes: Array) -> tuple[Array, int]:
         known: dict[Row, int] = {}

@@ -100,9 +100,9 @@ def plan(version: Version, question: Question) -> Plan:
                 place="compare.earlier",
                 hint=f"ask for less with time, or keep more with History = N ({cube.grain})",
             )
-    told = version.mark if as_of is None else int(cube.grain.start(step))
+    known_until = version.mark if as_of is None else int(cube.grain.start(step))
     answering = nearest(version, levels_of(cube, keyed(cube, question.attributes)), span)
-    return Plan(asked, question.grain, answering, span, as_of is None, told, before)
+    return Plan(asked, question.grain, answering, span, as_of is None, known_until, before)
 
 
 def _step(version: Version, as_of: int, now: int) -> int:

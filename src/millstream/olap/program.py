@@ -82,13 +82,13 @@ def _with_versions(
     `shared` says what those are to read from now on that read them before.
     """
     types = program.queue_types()
-    facts, told = told_of(program, op)
+    facts, versions = told_of(program, op)
     levels = [f for one in function.moving for f in one.levels]
     schema = Schema((*types[facts].schema.fields, *levels))
     extra = (Field(GONE, BOOLEAN), Field(OF_VERSIONS, INTEGER))
     given = Schema((*schema.fields, *extra))
     added, parts = [], []
-    for number, queue in enumerate((facts, *told), -1):
+    for number, queue in enumerate((facts, *versions), -1):
         own, copy, part = f"{rows}.{number}.own", f"{rows}.{number}.copy", f"{rows}.{number}"
         shared[queue] = own
         there = types[queue].schema

@@ -139,14 +139,14 @@ def behind(query: Query, cell: Mapping[str, Any], cube: Cubify) -> Query:
     if cell.get(OTHERS) is not None and OTHERS not in cube.attributes:
         hint = "ask for the members themselves, without a limit"
         raise QuestionError("this row stands for several members", place="cell.others", hint=hint)
-    told = {m.name + s for m in cube.measures for s in ("", "_before", "_change", "_share")}
+    measures = {m.name + s for m in cube.measures for s in ("", "_before", "_change", "_share")}
     for name, member in cell.items():
         if name == "time":
             time = _part(member, query, cube)
         elif name in cube.attributes:
             _check_member(member, f"cell.{name}", "a cell has one of each attribute")
             where[name] = member
-        elif name not in told | {OTHERS}:
+        elif name not in measures | {OTHERS}:
             known = ["time", *cube.attributes]
             hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
             raise QuestionError(f'unknown attribute "{name[:80]}"', place="cell", hint=hint)

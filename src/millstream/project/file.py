@@ -120,14 +120,14 @@ class _Reader(Tables):
             self.fail("expected a table", self.place("spark"), 'such as jars = ["mine.jar"]')
             return {}
         self.keys(given, "spark", known)
-        found: dict[str, tuple[str, ...]] = {}
+        settings: dict[str, tuple[str, ...]] = {}
         for key in known:
             texts = given.get(key, [])
             if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
                 self.fail(f'expected "{key}" to be a list of texts', self.place("spark", key))
             elif texts:
-                found[key] = tuple(texts)
-        return found
+                settings[key] = tuple(texts)
+        return settings
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"

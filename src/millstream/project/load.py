@@ -64,7 +64,7 @@ def load_project(
         for node in project.nodes
         if node.name in written
     }
-    project, told, untold = with_told_columns(
+    project, told_faults, untold = with_told_columns(
         project, set().union(*wanted.values()), lambda stream: _source(stream, folder)
     )
     # What follows from a source that tells nothing is not told again.
@@ -83,7 +83,7 @@ def load_project(
         sources,
         sinks,
         tuple(f"{node.name}: {note}" for node, translation in said for note in translation.notes),
-        (*told, *(fault for _, translation in said for fault in translation.warnings)),
+        (*told_faults, *(fault for _, translation in said for fault in translation.warnings)),
         tuple(
             e for node, translation in said for e in _expected(node, translation, linked.program)
         ),
@@ -186,14 +186,18 @@ def _translations(
 
 
 def _translated(
-    project: ProjectFile, name: str, one: Written, types: dict[str, QueueType], faults: list[Fault]
+    project: ProjectFile,
+    name: str,
+    written: Written,
+    types: dict[str, QueueType],
+    faults: list[Fault],
 ) -> Translation | None:
     """The program of a node, or None if it is at fault, which is noted."""
-    needed = [want for want in one.wants if want.is_needed]
+    needed = [want for want in written.wants if want.is_needed]
     lacking = _unknown(project, name, needed, types)
     faults += [_missing(project, name, stream, types) for stream in lacking]
     try:
-        return None if lacking else one.translate(types)
+        return None if lacking else written.translate(types)
     except MillstreamError as error:
         faults += error.faults
         return None

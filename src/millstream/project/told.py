@@ -18,21 +18,21 @@ def with_told_columns(
     notes: list[Fault] = []
     untold: dict[str, Fault] = {}
 
-    def told(one: StreamTable) -> StreamTable:
-        if one.columns is not None or one.name not in wanted:
-            return one
-        section = "relation" if one.is_relation else "stream"
+    def told(stream: StreamTable) -> StreamTable:
+        if stream.columns is not None or stream.name not in wanted:
+            return stream
+        section = "relation" if stream.is_relation else "stream"
         try:
-            found = undeclared(
-                locate(one), one.name, one.time,
-                has_time=not one.is_read_once, how='time = "COLUMN"',
+            undeclared_columns = undeclared(
+                locate(stream), stream.name, stream.time,
+                has_time=not stream.is_read_once, how='time = "COLUMN"',
             )  # fmt: skip
         except MillstreamError as error:
             (why, *_) = error.faults
-            hint = f"give it columns in [{section}.{one.name}]"
-            untold[one.name] = replace(why, span=one.span, hint=why.hint or hint)
-            return one
-        notes.extend(Fault(message, one.span, hint) for message, hint in found.notes)
-        return replace(one, columns=found.schema, time=found.time)
+            hint = f"give it columns in [{section}.{stream.name}]"
+            untold[stream.name] = replace(why, span=stream.span, hint=why.hint or hint)
+            return stream
+        notes.extend(Fault(note, stream.span, hint) for note, hint in undeclared_columns.notes)
+        return replace(stream, columns=undeclared_columns.schema, time=undeclared_columns.time)
 
     return replace(project, streams=tuple(map(told, project.streams))), notes, untold

@@ -91,17 +91,17 @@ class Early:
     def _declared(self, known: Known, span: Span) -> Flow:
         flow, name = known.flow, known.word.name
         assert flow is not None
-        (one,) = (i for i in self.translator.inputs if i.name == name)
+        (input_,) = (i for i in self.translator.inputs if i.name == name)
         if flow.type.is_relation:
-            if one.slack:
+            if input_.slack:
                 why = "a change may come before what it changes; leave its SLACK out"
                 self.refuse("a relation whose changes come out of order", span, why)
             return flow
         happened = EVENT_TIME
-        if one.time is not None and flow.schema.get(one.time) == TIME:
-            happened = Column(one.time, TIME)
+        if input_.time is not None and flow.schema.get(input_.time) == TIME:
+            happened = Column(input_.time, TIME)
             self.inputs.add(name)
-        elif one.slack:
+        elif input_.slack:
             why = "declare the column that is its TIME, with type TIME"
             self.refuse(f'"{name}", whose rows do not say when they happened,', span, why)
         columns = (*kept(flow.schema), functions.Assign(ROW_TIME, happened))

@@ -89,9 +89,9 @@ class Gathering:
                 columns.append(known)
             return Column(known.name, term.type, term.span)
 
-        def plain(one: Aggregation) -> Aggregation:
+        def plain(aggregation: Aggregation) -> Aggregation:
             # What counts rows must not count those of the outer query.
-            return replace(one, term=column(one.term or Literal(True, BOOLEAN)))
+            return replace(aggregation, term=column(aggregation.term or Literal(True, BOOLEAN)))
 
         planned: list[Planned] = []
         for plan in plans:

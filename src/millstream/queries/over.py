@@ -134,13 +134,13 @@ class Placing:
             for known in columns:
                 if known == Placed(known.name, function, column, offset, "", frame):
                     return syntax.Name(known.name, over.span)
-            one = Placed(self.builder.hidden(function), *_fields(wanted))
+            placed = Placed(self.builder.hidden(function), *_fields(wanted))
             try:
-                one.result_type(flow.schema)
+                placed.result_type(flow.schema)
             except FunctionFault as fault:
                 stop(self.faults, str(fault).removeprefix("Ordered: "), over.span)
-            columns.append(one)
-            return syntax.Name(one.name, over.span)
+            columns.append(placed)
+            return syntax.Name(placed.name, over.span)
 
         if over.args and name != "ntile":
             flow, column = self._argument(flow, over)

@@ -433,14 +433,14 @@ class SelectTranslator:
 
     def order_term(
         self,
-        one: ast.Ordering,
+        ordering: ast.Ordering,
         flow: Flow,
         names: Names,
         wanted: list[Wanted],
         replacing: Replacing,
     ) -> Term:
         """A column of the select list by name or number, or any expression over the rows."""
-        match one.value:
+        match ordering.value:
             case ast.Reference(None, name):
                 shown = next((w for w in wanted if w.name == name.name), None)
                 if shown is not None:
@@ -450,4 +450,4 @@ class SelectTranslator:
                     message = f"there is no column number {number}"
                     stop(self.faults, message, span)
                 return wanted[number - 1].term
-        return term_of(one.value, names, flow.schema, self.faults, replacing=replacing)
+        return term_of(ordering.value, names, flow.schema, self.faults, replacing=replacing)

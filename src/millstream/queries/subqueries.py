@@ -219,12 +219,12 @@ def _with_nulls(
 
 
 def _unless(
-    found: syntax.Expression, is_unknown: syntax.Expression, span: Span
+    is_found: syntax.Expression, is_unknown: syntax.Expression, span: Span
 ) -> syntax.Expression:
     """True if it is found, null if that is unknown, else false."""
     null, false, true = (syntax.Constant(v, BOOLEAN, span) for v in (None, False, True))
     unknown = syntax.Apply("if", (is_unknown, null, false), span)
-    return syntax.Apply("if", (found, true, unknown), span)
+    return syntax.Apply("if", (is_found, true, unknown), span)
 
 
 def _may_equal(outside: Term, inside: Term) -> Term:

@@ -174,10 +174,10 @@ class Cursor:
 
     def separated(self, read: Callable[[], T]) -> tuple[T, ...]:
         """One or more of something, between commas."""
-        found = [read()]
+        parts = [read()]
         while self.take(","):
-            found.append(read())
-        return tuple(found)
+            parts.append(read())
+        return tuple(parts)
 
     def string(self, what: str) -> str:
         if self.kind() != "string":

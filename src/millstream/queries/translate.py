@@ -168,31 +168,47 @@ class Translator:
             )
             self.has_faulty_views |= flow is None
 
-    def declare(self, one: ast.Declaration) -> None:
-        name = one.name.name
-        schema = Schema(tuple(Field(c.name.name, c.type) for c in one.columns))
+    def declare(self, declaration: ast.Declaration) -> None:
+        name = declaration.name.name
+        schema = Schema(tuple(Field(c.name.name, c.type) for c in declaration.columns))
         # A key of unknown columns has been told where the declaration was read.
-        is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
-        type_ = QueueType(schema, one.is_relation and not is_keyed)
-        time = one.time.name if one.time else None
+        is_keyed = (
+            bool(declaration.key)
+            and not declaration.is_read_once
+            and all(k.name in schema for k in declaration.key)
+        )
+        type_ = QueueType(schema, declaration.is_relation and not is_keyed)
+        time = declaration.time.name if declaration.time else None
         self.inputs.append(
-            Input(name, type_, time, one.slack, one.name.span, one.is_read_once, is_keyed)
+            Input(
+                name,
+                type_,
+                time,
+                declaration.slack,
+                declaration.name.span,
+                declaration.is_read_once,
+                is_keyed,
+            )
         )
         self.builder.wiring.names.add(name)
-        if one.source is not None:
-            self.sources[name] = one.source
-        beats = frozenset((one.heartbeat,)) if one.heartbeat is not None else frozenset[int]()
-        flow = Flow(name, type_, one.is_read_once, beats)
+        if declaration.source is not None:
+            self.sources[name] = declaration.source
+        beats = (
+            frozenset((declaration.heartbeat,))
+            if declaration.heartbeat is not None
+            else frozenset[int]()
+        )
+        flow = Flow(name, type_, declaration.is_read_once, beats)
         if is_keyed:
-            keys = tuple(k.name for k in one.key)
+            keys = tuple(k.name for k in declaration.key)
             flow = self.builder.add(
                 functions.Latest(keys),
                 flow,
                 name=f"{name}_latest",
-                span=one.name.span,
+                span=declaration.name.span,
                 is_monotone=False,
             )
-        self.known[name] = Known(one.name, flow, is_declared=True)
+        self.known[name] = Known(declaration.name, flow, is_declared=True)
 
     def view(self, view: ast.View, prefix: str) -> Flow:
         flow = self.query(view.query, prefix)

@@ -326,14 +326,14 @@ class BrokerRun:
 
     # --- those who listen ---
 
-    def listen(self, told: Callable[[], None]) -> Callable[[], None]:
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Be told whenever views have come further; returns what ends that."""
         with self.lock:
-            self._listeners[id(told)] = told
+            self._listeners[id(listener)] = listener
 
         def end() -> None:
             with self.lock:
-                self._listeners.pop(id(told), None)
+                self._listeners.pop(id(listener), None)
 
         return end
 
@@ -351,8 +351,8 @@ class BrokerRun:
         with self.lock:
             listeners = list(self._listeners.values())
             woken = [s for view in self.broker.views.values() for s in view.audience.woken()]
-        for told in listeners:
-            told()
+        for listener in listeners:
+            listener()
         if is_all:
             self.waking.wake_all()
         else:

@@ -99,11 +99,11 @@ def _lattice(call: Call) -> Reply:
     shown = []
     for number in range(first, min(len(lattice), first + count)):
         levels = lattice.vertex(number)
-        one = kept.get(levels)
+        vertex = kept.get(levels)
         shown.append(vertex_record(cube, levels, cube.grain) | {
-            "materialised": one is not None,
-            "cells": None if one is None else one.size,
-            "bytes": None if one is None else one.bytes,
+            "materialised": vertex is not None,
+            "cells": None if vertex is None else vertex.size,
+            "bytes": None if vertex is None else vertex.bytes,
             "asked": asked.get(levels, 0),
         })  # fmt: skip
     return Reply({"vertices": shown, "in_all": len(lattice), "version": version.number})
@@ -225,9 +225,9 @@ def _next(call: Call) -> Reply:
     grains = grains_of(cube)
     now = None if question.grain is None else grain_named(str(question.grain))
 
-    def shown(one: Levels) -> dict[str, Any]:
-        made = vertex_record(cube, one, question.grain)
-        return made | {"materialised": is_kept(version, one)}
+    def shown(levels: Levels) -> dict[str, Any]:
+        made = vertex_record(cube, levels, question.grain)
+        return made | {"materialised": is_kept(version, levels)}
 
     up = [g for g in grains if now is not None and g.longest > now.longest]
     down = [g for g in grains if now is None or g.longest < now.longest]

@@ -162,10 +162,10 @@ class _Subscription:
         if version.number == self.position:
             return
         now = await self._rows(version)
-        told = changes(self.known, now)
+        news = changes(self.known, now)
         since, self.known, self.position = self.position, now, version.number
         await self._send(
-            {"type": "changes", "after": since, "position": version.number, "changes": told}
+            {"type": "changes", "after": since, "position": version.number, "changes": news}
         )
 
     async def _send(self, message: dict[str, Any]) -> None:
