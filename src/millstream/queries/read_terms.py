@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 
-from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
-from millstream.errors import listing, suggest
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT
 from millstream.queries import ast
 from millstream.queries.names import (
     AGGREGATES,
-    DECIMALS,
     FUNCTIONS,
     QUOTIENT,
     RESERVED,
-    SHOWN_TYPES,
-    TIME_PARTS,
-    TYPES,
 )
+from millstream.queries.read_forms import FormReader, listed
 from millstream.queries.read_over import OF_PLACES, USAGE
 from millstream.queries.read_totals import TotalReader
 from millstream.queries.readable import check_pattern, check_zone, path_of
-from millstream.queries.shorthands import SHORTHANDS, Call, part_of_time
+from millstream.queries.shorthands import SHORTHANDS
 from millstream.queries.tokens import Cursor, Token
 from millstream.source import Span
-from millstream.values.instants import parse_time
 
 #: How tightly operators bind, as in PostgreSQL; prefixes bind what comes after them.
 _OR, _AND, _NOT, _IS, _COMPARED, _AMONG, _JOINED, _ADDED, _TIMES, _SIGN, _CAST = range(1, 12)
@@ -69,14 +62,16 @@ class TermReader:
         self.depth = 0
         self.totals = TotalReader(cursor, self.term)
         self.overs = self.totals.overs
+        self.forms = FormReader(cursor, self.term, among=_AMONG)
+        self.apply = self.forms.apply
         self.grammar: dict[str, Callable[[Span], ast.Expression]] = {
             "case": self.case,
-            "cast": self.cast,
+            "cast": self.forms.cast,
             "exists": self.exists,
-            "extract": self.extract,
-            "position": self.position,
-            "substring": self.substring,
-            "trim": self.trim,
+            "extract": self.forms.extract,
+            "position": self.forms.position,
+            "substring": self.forms.substring,
+            "trim": self.forms.trim,
         }
 
     # --- operators ---
@@ -134,7 +129,7 @@ class TermReader:
             function = "json_query" if word == "->" else "json_text"
             return self.apply(function, start, left, path)
         if power == _CAST:
-            return self.converted(left, start)
+            return self.forms.converted(left, start)
         if word == "!~":
             return self.negated(self.among(left, start, "~"), start)
         if word != "not":
@@ -157,10 +152,6 @@ class TermReader:
         for part in parts[1:]:
             tied = ast.Apply(ast.Word(name, span), (tied, part), span)
         return tied
-
-    def apply(self, name: str, start: Span, *args: ast.Expression) -> ast.Expression:
-        span = self.cursor.since(start)
-        return ast.Apply(ast.Word(name, span), args, span)
 
     def negated(self, term: ast.Expression, start: Span) -> ast.Expression:
         return self.apply("not", start, term)
@@ -263,7 +254,7 @@ class TermReader:
         if isinstance(left, ast.Apply) and left.function.name == ast.ROW:
             return self.among_rows(left, start)
         self.cursor.require("(", "values or a query in parentheses")
-        values = self.listed()
+        values = listed(self.cursor, self.term)
         span = self.cursor.since(start)
         return self.tied("or", [self.apply("==", start, left, v) for v in values], span)
 
@@ -273,7 +264,7 @@ class TermReader:
         def row() -> ast.Expression:
             self.cursor.require("(", "values in parentheses")
             span = self.cursor.span()
-            values = self.listed()
+            values = listed(self.cursor, self.term)
             if len(values) != len(left.args):
                 message = f"{len(left.args)} values are compared with {len(values)}"
                 self.cursor.fail(message, span)
@@ -326,10 +317,10 @@ class TermReader:
             return self.grammar[word](start)
         if word == "interval" and (cursor.kind(1) in ("string", "number") or cursor.text(1) == "-"):
             cursor.next()
-            return self.interval(start)
+            return self.forms.interval(start)
         if word in _MOMENTS and cursor.kind(1) == "string":
             cursor.next()
-            return self.moment(start)
+            return self.forms.moment(start)
         if word in _QUANTIFIERS:
             cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
         if cursor.text(1) == "(" and word not in RESERVED - {"left", "right"}:
@@ -350,7 +341,7 @@ class TermReader:
         """Several values in parentheses: they can only stand before IN."""
         comma = self.cursor.span()
         self.cursor.next()
-        values = (first, *self.listed())
+        values = (first, *listed(self.cursor, self.term))
         span = self.cursor.since(start)
         ahead = 1 if self.cursor.text() == "not" else 0
         if self.cursor.text(ahead) != "in":
@@ -418,29 +409,6 @@ class TermReader:
             case _:
                 return self.apply("neg", start, operand)
 
-    def moment(self, start: Span) -> ast.Expression:
-        text = self.cursor.string("a time in quotes")
-        span = self.cursor.since(start)
-        moment = parse_time(text)
-        if moment is None:
-            self.cursor.fail(f"{text!r} is not a time", span,
-                             "write an ISO 8601 time, such as 2026-01-31T12:00:00Z")  # fmt: skip
-        return ast.Constant(moment, TIME, span)
-
-    def interval(self, start: Span) -> ast.Expression:
-        """`INTERVAL '5' MINUTES`, `INTERVAL 5 MINUTES` or `INTERVAL '5 minutes'`."""
-        cursor = self.cursor
-        sign = -1 if cursor.take("-") else 1
-        amount, _, unit = cursor.next().text.strip().partition(" ")
-        if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", amount):
-            cursor.fail("expected an interval such as INTERVAL '5' MINUTES", cursor.since(start))
-        number = sign * Decimal(amount)
-        if unit:
-            word = Token("word", unit.strip(), cursor.since(start))
-            cursor = Cursor(cursor.source, [word], cursor.faults)
-        micros = cursor.micros(number, "an interval", start)
-        return ast.Constant(micros, DURATION, self.cursor.since(start))
-
     # --- what is written with words of its own ---
 
     def exists(self, start: Span) -> ast.Expression:
@@ -469,86 +437,7 @@ class TermReader:
         self.depth -= len(choices)
         return otherwise
 
-    def cast(self, start: Span) -> ast.Expression:
-        self.cursor.require("(")
-        operand = self.term()
-        self.cursor.require("as", "AS and a type")
-        converted = self.converted(operand, start)
-        self.cursor.require(")")
-        return replace(converted, span=self.cursor.since(start))
-
-    def converted(self, operand: ast.Expression, start: Span) -> ast.Expression:
-        is_text = isinstance(operand, ast.Constant) and operand.type == TEXT
-        # A day that is written down is its first instant.
-        if is_text and self.cursor.take("date"):
-            return self.apply(TIME.kind.value, start, operand)
-        name, at = self.cursor.text(), self.cursor.span()
-        type_, sizes = read_sized_type(self.cursor)
-        converted = self.apply(type_.kind.value, start, operand)
-        if not sizes:
-            return converted
-        # A text ends where its type does, a number is rounded to the digits of its type.
-        if type_ != TEXT and name not in DECIMALS:
-            self.cursor.fail(f"{name.upper()} has no size here", self.cursor.since(at))
-        size = sizes[0] if type_ == TEXT else (*sizes, 0)[1]
-        given = (converted, ast.Constant(size, INTEGER, self.cursor.since(at)))
-        short = SHORTHANDS["left" if type_ == TEXT else "round"]
-        return short.meaning(Call(self.cursor, given, self.cursor.since(start)))
-
-    def extract(self, start: Span) -> ast.Expression:
-        self.cursor.require("(")
-        word = self.cursor.word("a part of a time")
-        part = word.name.lower()
-        if part not in TIME_PARTS:
-            near = suggest(part, TIME_PARTS)
-            hint = f"parts of a time are: {listing(TIME_PARTS)}. {near or ''}".strip()
-            self.cursor.fail(f'unknown part of a time "{part}"', word.span, hint)
-        self.cursor.require("from", "FROM and a time")
-        time = self.term()
-        self.cursor.require(")")
-        return part_of_time(part, Call(self.cursor, (time,), self.cursor.since(start)))
-
-    def position(self, start: Span) -> ast.Expression:
-        """`POSITION(part IN text)`."""
-        self.cursor.require("(")
-        part = self.term(_AMONG)
-        self.cursor.require("in", "IN and a text")
-        text = self.term()
-        self.cursor.require(")")
-        return self.apply("position", start, text, part)
-
-    def substring(self, start: Span) -> ast.Expression:
-        """`SUBSTRING(text, 2, 3)` or `SUBSTRING(text FROM 2 FOR 3)`."""
-        cursor = self.cursor
-        cursor.require("(")
-        args = [self.term()]
-        if cursor.take(","):
-            args += self.listed()
-            return self.apply("substring", start, *args)
-        if cursor.take("from"):
-            args.append(self.term())
-        if cursor.take("for"):
-            first = ast.Constant(1, INTEGER, cursor.since(start))
-            args = [*args, first, self.term()] if len(args) == 1 else [*args, self.term()]
-        cursor.require(")")
-        return self.apply("substring", start, *args)
-
-    def trim(self, start: Span) -> ast.Expression:
-        self.cursor.require("(")
-        if self.cursor.text() in ("both", "leading", "trailing"):
-            self.cursor.fail("TRIM takes one text")
-        text = self.term()
-        if not self.cursor.take(")"):
-            self.cursor.fail("TRIM takes one text")
-        return self.apply("trim", start, text)
-
     # --- calls ---
-
-    def listed(self) -> tuple[ast.Expression, ...]:
-        """Values between commas, up to the closing parenthesis."""
-        values = self.cursor.separated(self.term)
-        self.cursor.require(")", 'a comma or ")"')
-        return values
 
     def call(self, start: Span) -> ast.Expression:
         cursor = self.cursor
@@ -557,7 +446,7 @@ class TermReader:
         cursor.require("(")
         if name in AGGREGATES:
             return self.totals.total(word, start)
-        args = () if cursor.take(")") else self.listed()
+        args = () if cursor.take(")") else listed(cursor, self.term)
         span = cursor.since(start)
         if name in OF_PLACES:
             return self.overs.placed(word, args, start)
@@ -573,25 +462,3 @@ class TermReader:
         if name in SHORTHANDS:
             return SHORTHANDS[name].read(cursor, word, args, span)
         return ast.Apply(ast.Word(FUNCTIONS.get(name, word.name), word.span), tuple(args), span)
-
-
-def read_type(cursor: Cursor) -> Type:
-    """The type of a column that is given; how long its texts are is not ours to limit."""
-    return read_sized_type(cursor)[0]
-
-
-def read_sized_type(cursor: Cursor) -> tuple[Type, list[int]]:
-    """The name of a type, and the sizes in parentheses behind it."""
-    word = cursor.word("a type")
-    name = word.name.lower()
-    if name not in TYPES:
-        hint = f"types are: {listing(SHOWN_TYPES)}. {suggest(name, TYPES) or ''}".strip()
-        cursor.fail(f'unknown type "{name}"', word.span, hint)
-    if name == "double":
-        cursor.take("precision")
-    sizes: list[int] = []
-    while len(sizes) < 2 and cursor.take("," if sizes else "("):
-        sizes.append(int(cursor.number("a length")))
-    if sizes:
-        cursor.require(")")
-    return TYPES[name], sizes

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from millstream.values.excel.functions_statistics import percentile_of
+from millstream.values.excel.functions_order import percentile_of
 from millstream.values.excel.gather import has_wildcards
 from millstream.values.excel.rounding import SQUARABLE
 from millstream.values.excel.values import (

@@ -17,7 +17,7 @@ from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
 from millstream.queries import ast
 from millstream.queries.read import read_query
-from millstream.queries.read_terms import read_type
+from millstream.queries.read_forms import read_type
 from millstream.queries.tokens import Cursor, Stop, Token, tokens_of
 from millstream.queries.translate import Read
 from millstream.source import Source, Span

@@ -17,7 +17,7 @@ from millstream.languages.smile.extent import Extent, Size
 from millstream.queries import ast
 from millstream.queries.names import SHOWN_TYPES, TYPES
 from millstream.queries.read import QueryReader
-from millstream.queries.read_terms import read_type
+from millstream.queries.read_forms import read_type
 from millstream.queries.tokens import Cursor, Stop, Token, tokens_of
 from millstream.source import Source, Span
 from millstream.values.instants import parse_time

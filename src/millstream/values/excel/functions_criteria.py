@@ -8,14 +8,8 @@ from functools import lru_cache
 from millstream.values.excel.arrays import Area, Array, Operand, Table, Union
 from millstream.values.excel.evaluate import Context, value_of
 from millstream.values.excel.functions_math import product, sum_of, total
-from millstream.values.excel.functions_statistics import (
-    STATISTICS,
-    average,
-    count,
-    count_all,
-    largest,
-    smallest,
-)
+from millstream.values.excel.functions_order import ORDERED, largest, smallest
+from millstream.values.excel.functions_statistics import STATISTICS, average, count, count_all
 from millstream.values.excel.gather import Matcher, criterion, equality_key, has_window
 from millstream.values.excel.numerals import number_in_text
 from millstream.values.excel.registry import Family, spec
@@ -337,7 +331,7 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
         first = Array(tuple((v,) for v in kept))
     if number in _SUBTOTALS:
         return _SUBTOTALS[number](first, *operands[1:])
-    call = STATISTICS[_AGGREGATES[number]].call
+    call = ORDERED[_AGGREGATES[number]].call
     if number < 14:
         return float(call(first, *operands[1:]))
     fail_if(len(operands) < 2, VALUE)

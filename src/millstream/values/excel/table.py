@@ -9,6 +9,7 @@ from millstream.errors import suggest
 from millstream.values.excel.computed_references import COMPUTED_REFERENCES
 from millstream.values.excel.distributions import DISTRIBUTIONS
 from millstream.values.excel.functions_arrays import ARRAYS
+from millstream.values.excel.functions_bases import BASES
 from millstream.values.excel.functions_bessel import BESSEL
 from millstream.values.excel.functions_bonds import BONDS
 from millstream.values.excel.functions_complex import COMPLEX
@@ -18,6 +19,7 @@ from millstream.values.excel.functions_date import DATES
 from millstream.values.excel.functions_financial import FINANCIAL
 from millstream.values.excel.functions_lookup import LOOKUP
 from millstream.values.excel.functions_math import MATH
+from millstream.values.excel.functions_order import ORDERED
 from millstream.values.excel.functions_regression import REGRESSION
 from millstream.values.excel.functions_significance import SIGNIFICANCE
 from millstream.values.excel.functions_statistics import STATISTICS
@@ -28,8 +30,8 @@ from millstream.values.excel.special import CHOOSING, INFORMATION, LOGIC
 from millstream.values.excel.syntax import Call, Name
 
 FAMILIES: dict[str, Family] = {
-    "mathematics": MATH,
-    "statistics": STATISTICS,
+    "mathematics": MATH | BASES,
+    "statistics": STATISTICS | ORDERED,
     "conditions": CRITERIA,
     "logic": LOGIC,
     "information": INFORMATION,
