@@ -7,61 +7,40 @@ changed in place: a new value of a part is a new value of the whole.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from millstream.calculus.scripts import (
     UNDEFINED_COUNT,
     UNDEFINED_REASONS,
-    Apply,
     Assert,
     Assign,
     Block,
     Choose,
-    Const,
-    Convert,
     Declare,
-    Defined,
     Do,
     Emit,
     Expression,
-    Function,
-    Get,
     If,
-    Index,
-    Inline,
-    Intrinsic,
-    Lambda,
     Leave,
-    Length,
-    Logic,
     Loop,
-    Make,
-    New,
-    Operate,
-    Part,
     Place,
-    Present,
     Result,
     Return,
-    Saw,
     Scope,
     Script,
-    Slice,
     Statement,
     Undefine,
     Var,
     When,
 )
+from millstream.meaning.script_values import Endless, Frame, Left, Values
 from millstream.source import Span
 from millstream.values.records import operators
 from millstream.values.records.running import (
     ENDLESS_CALLS,
     ENDLESS_LOOP,
-    MOST_CALLS,
     MOST_ROUNDS,
-    NO_RETURN,
     Emitted,
     Rejected,
     Runtime,
@@ -72,38 +51,16 @@ from millstream.values.records.types import MapOf, resolved
 from millstream.values.undefined import Undefined
 
 
-@dataclass
-class Frame:
-    """Mutable: the variables of one call, and the frame around it."""
-
-    values: dict[int, Any] = field(default_factory=dict)
-    outer: Frame | None = None
-    level: int = 0
-
-
-class _Left(Exception):
-    """A loop, a function or a `?{` is left."""
-
-    def __init__(self, word: str, value: Any = None) -> None:
-        self.word = word
-        self.value = value
-
-
-class _Endless(Exception):
-    """Calls are nested too deeply, or there are too many."""
-
-
-class Machine:
+class Machine(Values):
     """Mutable: runs a script on one record after the other."""
 
     def __init__(self, script: Script) -> None:
+        super().__init__()
         self.script = script
         self.runtime = Runtime(script.timezone, script.folder)
         self.statics: dict[int, Any] = {}
         self.emits: list[Emitted] = []
         self.row: Mapping[str, Any] = {}
-        self.lengths: dict[int, int] = {}
-        self.operations: dict[int, Callable[..., Any]] = {}
         self.rounds = self.calls = self.calls_left = 0
         self.passed_over: list[str] = []
         for statement in script.statics:
@@ -122,7 +79,7 @@ class Machine:
         self.runtime.seed(seed)
         frame = Frame({self.script.record.number: record})
         # The script itself may be left by a `return`.
-        with deep_calls(), contextlib.suppress(_Left):
+        with deep_calls(), contextlib.suppress(Left):
             self.body(self.script.body, frame)
         return self.emits + self.counted()
 
@@ -161,7 +118,7 @@ class Machine:
     def do(self, statement: Statement, frame: Frame) -> None:
         try:
             self.done(statement, frame)
-        except _Endless:
+        except Endless:
             raise Rejected(place_of(statement), ENDLESS_CALLS) from None
         except Undefined as undefined:
             if not self.script.passes_over:
@@ -191,7 +148,7 @@ class Machine:
             case Loop():
                 self.loop(statement, frame)
             case Leave(word):
-                raise _Left(word)
+                raise Left(word)
             case Choose():
                 self.choose(statement, frame)
             case When():
@@ -199,9 +156,9 @@ class Machine:
             case Emit():
                 self.emit(statement, frame)
             case Return(value):
-                raise _Left("return", self.returned(value, frame))
+                raise Left("return", self.returned(value, frame))
             case Result(value):
-                raise _Left("result", self.value(value, frame))
+                raise Left("result", self.value(value, frame))
             case Scope(inner):
                 self.body(inner, frame)
 
@@ -269,7 +226,7 @@ class Machine:
                 raise Rejected(place_of(loop), ENDLESS_LOOP)
             try:
                 self.body(loop.body, frame)
-            except _Left as left:
+            except Left as left:
                 if left.word == "break":
                     return
                 if left.word != "continue":
@@ -280,7 +237,7 @@ class Machine:
         tag = self.value(choice.value, frame)
         try:
             self.body(self.chosen(choice, tag, frame), frame)
-        except _Left as left:
+        except Left as left:
             if left.word != "break":
                 raise
 
@@ -392,153 +349,7 @@ class Machine:
             keys.update(held if isinstance(resolved(base.type), MapOf) else range(len(held)))
         return sorted(keys)
 
-    # --- expressions ---
-
-    def value(self, node: Expression, frame: Frame) -> Any:
-        evaluate = _VALUES[type(node)]
-        return evaluate(self, node, frame)
-
-    def operate(self, node: Operate, frame: Frame) -> Any:
-        operation = self.operations.get(id(node))
-        if operation is None:
-            types = tuple(a.type for a in node.arguments)
-            operation = self.operations[id(node)] = operators.operation(node.operator, types)
-        return operation(*[self.value(a, frame) for a in node.arguments])
-
-    def logic(self, node: Logic, frame: Frame) -> Any:
-        left = self.value(node.left, frame)
-        if left == (node.operator == "||"):
-            return left
-        return self.value(node.right, frame)
-
-    def intrinsic(self, node: Intrinsic, frame: Frame) -> Any:
-        if node.name == "row":
-            return self.runtime.row(node.type, self.row)
-        arguments = [self.value(a, frame) for a in node.arguments]
-        function = self.runtime.intrinsic(node.name, tuple(a.type for a in node.arguments))
-        return function(*arguments)
-
-    def convert(self, node: Convert, frame: Frame) -> Any:
-        value = self.value(node.value, frame)
-        parameters = [self.value(p, frame) for p in node.parameters]
-        types = tuple(p.type for p in node.parameters)
-        return self.runtime.conversion(node.value.type, node.type, types)(value, *parameters)
-
-    def new(self, node: New, frame: Frame) -> Any:
-        count = self.value(node.count, frame)
-        return operators.repeated(resolved(node.type), count, self.value(node.item, frame))
-
-    def index(self, node: Index, frame: Frame) -> Any:
-        held = self.value(node.base, frame)
-        if node.number is not None:
-            self.lengths[node.number] = len(held)
-        return operators.item(resolved(node.base.type), held, self.value(node.index, frame))
-
-    def slice(self, node: Slice, frame: Frame) -> Any:
-        held = self.value(node.base, frame)
-        if node.number is not None:
-            self.lengths[node.number] = len(held)
-        return operators.sliced(held, self.value(node.low, frame), self.value(node.high, frame))
-
-    def part(self, node: Part, frame: Frame) -> Any:
-        return self.value(node.base, frame)[node.position]
-
-    def make(self, node: Make, frame: Frame) -> Any:
-        items = tuple(self.value(i, frame) for i in node.items)
-        return operators.made(resolved(node.type), items)
-
-    def closure(self, node: Lambda, frame: Frame) -> Any:
-        return Closure(self, node.function, frame)
-
-    def apply(self, node: Apply, frame: Frame) -> Any:
-        function = self.value(node.function, frame)
-        return function(*[self.value(a, frame) for a in node.arguments])
-
-    def inline(self, node: Inline, frame: Frame) -> Any:
-        try:
-            self.body(node.body, frame)
-        except _Left as left:
-            if left.word != "result":
-                raise
-            return left.value
-        raise Undefined("this came to no result")
-
-    def defined(self, node: Defined, frame: Frame) -> bool:
-        try:
-            self.value(node.value, frame)
-        except Undefined:
-            return False
-        return True
-
-    def present(self, node: Present, frame: Frame) -> bool:
-        return self.runtime.is_present(self.value(node.base, frame), node.position)
-
-    def saw(self, node: Saw, frame: Frame) -> Any:
-        text = self.value(node.text, frame)
-        count = None if node.count is None else self.value(node.count, frame)
-        cuts = tuple((self.value(c.pattern, frame), c.is_skipped, c.is_submatch) for c in node.cuts)
-        befores = tuple(before for _, before in node.rests)
-        pieces, rests = self.runtime.cut(text, cuts, count, befores)
-        for (place, _), rest in zip(node.rests, rests, strict=True):
-            self.assign(place, rest, frame)
-        return pieces
-
-
-@dataclass(frozen=True, eq=False)
-class Closure:
-    """A function and the frame around it."""
-
-    machine: Machine
-    function: Function
-    frame: Frame
-
-    @property
-    def __name__(self) -> str:
-        return self.function.name or ""
-
-    def __call__(self, *arguments: Any) -> Any:
-        machine, function = self.machine, self.function
-        if machine.calls >= MOST_CALLS or machine.calls_left <= 0:
-            raise _Endless
-        machine.calls += 1
-        machine.calls_left -= 1
-        pairs = zip(function.parameters, arguments, strict=True)
-        frame = Frame({p.number: a for p, a in pairs}, self.frame, function.level)
-        returned: Any = None
-        try:
-            machine.body(function.body, frame)
-            if function.type.result is not None:  # type: ignore[union-attr]
-                returned = Undefined(NO_RETURN)
-        except _Left as left:
-            returned = left.value
-        finally:
-            machine.calls -= 1
-        if isinstance(returned, Undefined):
-            raise returned
-        return returned
-
 
 def place_of(statement: Statement) -> str:
     span: Span | None = getattr(statement, "span", None)
     return "" if span is None else span.place
-
-
-def _get(machine: Machine, node: Get, frame: Frame) -> Any:
-    return machine.get(node.var, frame)
-
-
-def _const(machine: Machine, node: Const, frame: Frame) -> Any:
-    return node.value
-
-
-def _length(machine: Machine, node: Length, frame: Frame) -> Any:
-    return machine.lengths[node.number]
-
-
-_VALUES: dict[type, Callable[[Machine, Any, Frame], Any]] = {
-    Const: _const, Get: _get, Length: _length, Operate: Machine.operate, Logic: Machine.logic,
-    Intrinsic: Machine.intrinsic, Convert: Machine.convert, New: Machine.new, Index: Machine.index,
-    Slice: Machine.slice, Part: Machine.part, Make: Machine.make, Lambda: Machine.closure,
-    Apply: Machine.apply, Inline: Machine.inline, Defined: Machine.defined,
-    Present: Machine.present, Saw: Machine.saw,
-}  # fmt: skip

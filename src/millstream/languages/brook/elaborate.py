@@ -24,7 +24,8 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.errors import CheckError, Fault, listing, suggest
-from millstream.languages.brook.bodies import Body, check_names
+from millstream.languages.brook.bodies import Body
+from millstream.languages.brook.clauses import check_names
 from millstream.languages.brook.written import (
     WrittenInput,
     WrittenOperator,

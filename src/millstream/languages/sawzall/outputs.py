@@ -32,7 +32,8 @@ from millstream.languages.sawzall.library import signature
 from millstream.languages.sawzall.read_terms import BAD
 from millstream.languages.sawzall.scope import UNKNOWN, TableName, TableType, an, can_be_index
 from millstream.languages.sawzall.tokens import Token
-from millstream.meaning.scripts import Frame, Machine
+from millstream.meaning.script_values import Frame
+from millstream.meaning.scripts import Machine
 from millstream.source import Span
 from millstream.values.records.surroundings import FILE_NAME
 from millstream.values.records.types import BOOL, BYTES, INT, STRING, Basic, RecordType, resolved
