@@ -28,7 +28,7 @@ from millstream.errors import Fault, suggest
 from millstream.queries.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.queries.build import Builder, Flow
 from millstream.queries.scope import ROW_TIME, Names, Seen, Visible, find
-from millstream.queries.terms import asks, conjuncts, term_of, tied_by_and
+from millstream.queries.terms import NULL, asks, conjuncts, term_of, tied_by_and
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Span
 
@@ -103,6 +103,7 @@ class Assembly:
         raw = Names(tuple(p.visible for p in parts))
         self.shared = _shared(parts, [*pool, *where], raw)
         renamed = self._renamed(parts)
+        self.names = replace(self.names, merged=self._merged(renamed))
         terms = [t for one in (pool, where) for t in self._terms(one, self.names)]
         return self._inner(renamed, [t for t in terms if not self._is_implied(t)])
 
@@ -177,6 +178,18 @@ class Assembly:
 
     # --- inner joins, in any order ---
 
+    def _merged(self, parts: Sequence[Part]) -> tuple[Seen, ...]:
+        """The columns of USING that are not shared: one side of each, which equals the other."""
+        visible, merged = self.names.sources, dict[str, Seen]()
+        for number, part in enumerate(parts):
+            for word in part.joined.using:
+                before = Names(visible[:number], tuple(merged.values()))
+                (_, one), *_ = before.candidates(Reference(None, word, word.span))
+                other = find(visible[number].columns, word)
+                if other is not None and other.column != one.column:
+                    merged[one.name] = replace(one, covers=_covered(one, other))
+        return tuple(merged.values())
+
     def _inner(self, parts: list[Part], pool: list[Term]) -> Assembled:
         first, *waiting = parts
         flow, there = first.flow, first.columns
@@ -238,22 +251,22 @@ class Assembly:
             if one is None:
                 raise Stop
             conditions.append(self._applied("==", one, other, word.span))
-            seen = replace(one, column=other.column) if part.joined.kind is JoinKind.RIGHT else one
+            seen = replace(other, name=one.name) if part.joined.kind is JoinKind.RIGHT else one
             if part.joined.kind is JoinKind.FULL:
                 either = self._applied("coalesce", one, other, word.span)
                 computed.append(Assign(self.builder.hidden("using"), either))
-                seen = Seen(one.name, computed[-1].name, either.type)
+                seen = Seen(one.name, computed[-1].name, either.type,
+                            is_null=one.is_null and other.is_null)  # fmt: skip
                 self.schema = Schema((*self.schema, Field(seen.column, seen.type)))
-            covers = frozenset((*one.covers, one.column, other.column))
             merged = [m for m in merged if m.name != one.name]
-            merged.append(replace(seen, covers=covers))
+            merged.append(replace(seen, covers=_covered(one, other)))
         self.names = replace(self.names, merged=tuple(merged))
         return conditions, computed, seen_by_on
 
     def _applied(self, function: str, one: Seen, other: Seen, span: Span) -> Term:
-        names = (syntax.Name(one.column, span), syntax.Name(other.column, span))
+        sides = tuple(NULL if s.is_null else syntax.Name(s.column, span) for s in (one, other))
         scope = Scope(self.schema, "the query")
-        term = check_into(syntax.Apply(function, names, span), scope, self.faults)
+        term = check_into(syntax.Apply(function, sides, span), scope, self.faults)
         if term is None:
             raise Stop
         return term
@@ -336,6 +349,10 @@ def _visible(part: Part, new: dict[str, str]) -> Visible:
         for f in schema
     )
     return Visible(part.name, tuple(columns))
+
+
+def _covered(one: Seen, other: Seen) -> frozenset[str]:
+    return frozenset((*one.covers, one.column, other.column))
 
 
 def _pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Term, Term] | None:

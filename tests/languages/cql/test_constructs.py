@@ -84,3 +84,39 @@ def test_sql_is_answered_as_it_should_be_or_refused(text: str) -> None:
             assert not MADE_UP.search(f"{fault.message} {fault.hint}"), fault.message
         return
     assert (text in OTHERWISE) == (by_sql(text, connection()) != found)
+
+
+NULLS = "(SELECT NULL AS k, w FROM R) AS q"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"SELECT k, w, v FROM S {kind} JOIN {NULLS} USING (k)"
+          for kind in ("", "LEFT", "RIGHT", "FULL")),
+        *(f"SELECT k, w, v FROM {NULLS} {kind} JOIN S USING (k)"
+          for kind in ("", "LEFT", "RIGHT", "FULL")),
+        f"SELECT k, w FROM {NULLS} FULL JOIN (SELECT ABS(NULL) AS k FROM S) AS r USING (k)",
+        f"SELECT COALESCE(k, 5), w FROM S FULL JOIN {NULLS} USING (k) FULL JOIN R USING (k, w)",
+        f"SELECT k + 1 FROM S RIGHT JOIN {NULLS} USING (k) RIGHT JOIN R USING (k)",
+    ],
+)  # fmt: skip
+def test_a_column_of_nothing_but_null_takes_the_type_of_what_using_ties_it_to(text: str) -> None:
+    assert by_sql(text, connection()) == by_cql(text, TABLES, ROWS)
+
+
+HALVES = "(SELECT k * 1.0 AS k, w FROM R) AS q"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"SELECT k, w, v FROM S {kind} JOIN {HALVES} USING (k)"
+          for kind in ("", "LEFT", "RIGHT", "FULL")),
+        f"SELECT * FROM S JOIN {HALVES} USING (k) JOIN R USING (k, w)",
+        'SELECT k, COUNT(*) FROM S JOIN (SELECT k + 0.0 AS "K" FROM R) AS q USING (k) GROUP BY k',
+        f"SELECT k, S.k, q.k FROM S JOIN {HALVES} USING (k) WHERE k > 1 ORDER BY k DESC LIMIT 2",
+    ],
+)  # fmt: skip
+def test_a_column_of_using_has_one_name_whatever_types_its_sides_have(text: str) -> None:
+    assert by_sql(text, connection()) == by_cql(text, TABLES, ROWS)

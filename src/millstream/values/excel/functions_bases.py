@@ -66,7 +66,7 @@ def digits_of(n: int, radix: int) -> str:
 
 
 def base(x: float, radix: float, length: float = 0.0) -> str:
-    fail_if(x < 0 or x >= 2**53 or not 2 <= whole(radix) <= 36 or length < 0)
+    fail_if(x < 0 or x >= 2**53 or not 2 <= whole(radix) <= 36 or not 0 <= length < 256)
     return digits_of(whole(x), whole(radix)).rjust(whole(length), "0")
 
 
