@@ -52,7 +52,7 @@ class Framing:
         time = self._time(flow, event_time)
         wiring, wired = self.builder.wiring, flow.wired
         if query.kind == "session":
-            by = [self.translator.partition_column(flow, r, query.source) for r in query.by]
+            by = [self.translator.windows.partition_column(flow, r, query.source) for r in query.by]
             if time.name not in (TIME_COLUMN, event_time):
                 hint = f"write {event_time or TIME_COLUMN}"
                 message = "a session follows the time of the stream"
@@ -105,7 +105,7 @@ class Framing:
             is_moved = self.translator.early.is_on and ROW_TIME in flow.schema
             name = ROW_TIME if is_moved else TIME_COLUMN
             return Column(name, TIME, asked.span)
-        name = self.translator.partition_column(flow, asked, self.query.source)
+        name = self.translator.windows.partition_column(flow, asked, self.query.source)
         type_ = flow.schema[name]
         if type_ != TIME:
             hint = f"the time of the stream is {event_time or TIME_COLUMN}"

@@ -14,10 +14,8 @@ from typing import NoReturn
 
 from millstream.calculus import functions
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.library.columns import kept
 from millstream.calculus.library.cube import add_cube, cube_warnings, written_cube
 from millstream.calculus.library.cube_changing import overlapping
-from millstream.calculus.library.event_windows import EVENT_TIME
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.calculus.wiring import Queue
@@ -27,9 +25,10 @@ from millstream.queries.build import Builder, Flow
 from millstream.queries.early import Early
 from millstream.queries.frames import Framing
 from millstream.queries.joins import Part
-from millstream.queries.scope import ROW_TIME, Names, Seen, Visible
+from millstream.queries.scope import ROW_TIME, Names
 from millstream.queries.select import SelectTranslator
 from millstream.queries.sets import SetOperation
+from millstream.queries.sources import Windows
 from millstream.queries.terms import names_time
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Source, Span
@@ -128,6 +127,7 @@ class Translator:
         self.is_final = False
         self.framed_count = 0
         self.early = Early(self)
+        self.windows = Windows(self.builder, self.early, self.faults)
         self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
@@ -463,7 +463,7 @@ class Translator:
             name = self.find(source.name).word.name
         else:
             flow, is_declared = self.query(source.query, prefix), False
-        flow = self.windowed(flow, source, is_declared=is_declared, shows_time=shows_time)
+        flow = self.windows.windowed(flow, source, is_declared=is_declared, shows_time=shows_time)
         name = source.alias.name if source.alias else name
         return Part(self.renamed(flow, source.columns, prefix), name, joined)
 
@@ -501,68 +501,6 @@ class Translator:
                 )
             stop(self.faults, f'unknown stream or relation "{word.name}"', word.span, hint)
         return known
-
-    def windowed(
-        self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool, shows_time: bool
-    ) -> Flow:
-        """The relation of a source: through its window, or the default one of a stream.
-
-        The query sees the time of each row of a stream, if it `shows_time`.
-        """
-        window, span = source.window, source.span
-        if flow.type.is_relation:
-            if window is None:
-                return flow
-            flow = self.as_stream(flow, window, is_declared=is_declared)
-        if shows_time and ROW_TIME not in flow.schema:
-            columns = (*kept(flow.schema), functions.Assign(ROW_TIME, EVENT_TIME))
-            name = f"{flow.queue}_times"
-            flow = self.builder.add(functions.Map(columns), flow, name=name, span=span)
-        return self.window(flow, window or ast.Window(span=span), source)
-
-    def as_stream(self, flow: Flow, window: ast.Window, *, is_declared: bool) -> Flow:
-        """A window on a query that only grows means a window on what comes to it."""
-        self.early.refuse("a window on a query", window.span, "put it on the stream")
-        if is_declared or not flow.is_monotone:
-            message = "a window stands on a stream, but this is a relation"
-            hint = (
-                "leave the window out"
-                if is_declared
-                else "say what stream is meant: Istream, Dstream or Rstream of the query"
-            )
-            stop(self.faults, message, window.span, hint)
-        return self.builder.add(
-            functions.Istream(), flow, name=f"{flow.queue}_istream", span=window.span
-        )
-
-    def window(self, flow: Flow, window: ast.Window, source: ast.Named | ast.Nested) -> Flow:
-        if self.early.is_on:
-            return self.early.window(flow, window)
-        function: functions.Function
-        if window.is_now:
-            function, word = functions.Now(), "now"
-        elif window.rows is not None:
-            by = tuple(self.partition_column(flow, r, source) for r in window.by)
-            function, word = functions.Rows(window.rows, by, window.length), "rows"
-        else:
-            function, word = functions.Range(window.length, window.slide), "range"
-        is_monotone = isinstance(function, functions.Range) and window.length is None
-        return self.builder.add(
-            function, flow, name=f"{flow.queue}_{word}", span=window.span, is_monotone=is_monotone
-        )
-
-    def partition_column(
-        self, flow: Flow, asked: ast.Reference, source: ast.Named | ast.Nested
-    ) -> str:
-        """A column of the stream, which may be named before it."""
-        written = [source.name] if isinstance(source, ast.Named) else []
-        names = [w.name for w in (*written, source.alias) if w is not None]
-        columns = tuple(Seen(f.name, f.name, f.type) for f in flow.schema)
-        visible = Names(tuple(Visible(name, columns) for name in names or [flow.queue]))
-        seen = visible.resolve(asked, self.faults)
-        if seen is None:
-            raise Stop
-        return seen.column
 
     # --- set operations ---
 
