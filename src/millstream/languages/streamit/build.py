@@ -38,7 +38,9 @@ from millstream.languages.streamit.looks import (
     instances,
     needs_fields,
 )
-from millstream.languages.streamit.lower import (
+from millstream.languages.streamit.lower import arguments_wanted, lowered
+from millstream.languages.streamit.lower_calls import CallLowering
+from millstream.languages.streamit.lowering import (
     FIRST_SITE,
     PRINTED,
     Calculated,
@@ -46,11 +48,8 @@ from millstream.languages.streamit.lower import (
     Lowering,
     Said,
     Sent,
-    arguments_wanted,
-    lowered,
 )
-from millstream.languages.streamit.lower_calls import CallLowering
-from millstream.languages.streamit.lower_terms import Stop
+from millstream.languages.streamit.making import Stop
 from millstream.languages.streamit.scope import (
     IDENTITY,
     READER,

@@ -26,9 +26,9 @@ from millstream.languages.streamit.graph import (
     SplitJoin,
     Weights,
 )
-from millstream.languages.streamit.lower import Captured
 from millstream.languages.streamit.lower_calls import CallLowering
-from millstream.languages.streamit.lower_terms import Stop
+from millstream.languages.streamit.lowering import Captured
+from millstream.languages.streamit.making import Stop
 from millstream.languages.streamit.pushes import without_pushes
 from millstream.languages.streamit.read import stream_in
 from millstream.languages.streamit.scope import IDENTITY, Names, Program

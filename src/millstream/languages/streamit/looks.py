@@ -7,7 +7,7 @@ from typing import Any
 from millstream.calculus.procedures import ArrayOf, RecordOf, Shape
 from millstream.calculus.terms import Literal, Read, walk
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.lower import PORTAL, Lowering, Said
+from millstream.languages.streamit.lowering import PORTAL, Lowering, Said
 from millstream.languages.streamit.scope import names_in
 from millstream.meaning.procedures import Frame, Machine
 from millstream.source import Span

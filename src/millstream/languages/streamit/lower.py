@@ -7,8 +7,8 @@ what is printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from millstream.calculus.procedures import (
@@ -36,7 +36,18 @@ from millstream.calculus.work import FIRST_MESSAGE
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.lower_calls import CallLowering
-from millstream.languages.streamit.lower_terms import Lowered, Stop
+from millstream.languages.streamit.lowering import (
+    FIRST_SITE,
+    PORTAL,
+    PRINTED,
+    Calculated,
+    Captured,
+    Lowering,
+    Said,
+    Sent,
+    Site,
+)
+from millstream.languages.streamit.making import Lowered, Stop
 from millstream.languages.streamit.pushes import without_pushes
 from millstream.languages.streamit.scope import (
     IDENTITY,
@@ -58,8 +69,6 @@ from millstream.languages.streamit.shapes import (
 from millstream.source import Source, Span
 from millstream.values.types import BOOLEAN, INT32, TEXT
 
-#: The number of the output that prints, and in composites that of the first place.
-PRINTED, FIRST_SITE = 1, 2
 #: Without a latency a message comes with what is pushed by the firing that sends it.
 _NOW = ast.Number(0, False, Span(Source("", ""), 0, 0))
 _LEVEL = "only the body of a pipeline, a splitjoin or a feedbackloop can"
@@ -72,72 +81,6 @@ _WORDS = {
 
 
 _Declared = TypeVar("_Declared", ast.Parameter, ast.Declare)
-
-#: Names and the variables they stand for.
-Captured = tuple[tuple[str, Variable], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A place in the body of a composite where something is added to the graph."""
-
-    statement: ast.Place | ast.Split | ast.Enqueue
-    #: What an anonymous stream sees of the variables around it, by the names it knows them by.
-    captured: Captured = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Calculated:
-    """A value, and what must be done before it is one."""
-
-    before: Body
-    term: Term
-
-
-#: What begins the text by which a portal is known, before the name of its variable.
-PORTAL = "portal:"
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A place in a filter that sends messages: the output it pushes them to, and what they are.
-
-    The latency is worked out as rates are; none is any.
-    """
-
-    output: int
-    portal: str
-    listener: str
-    handler: str
-    latency: Calculated | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The rates that are said, by name; of those that change, the fewest and the most."""
-
-    least: Mapping[str, Calculated] = field(default_factory=dict)
-    #: Only of those that change; None is as many as it likes.
-    most: Mapping[str, Calculated | None] = field(default_factory=dict)
-
-    def calculated(self) -> Iterator[Calculated]:
-        yield from self.least.values()
-        yield from (most for most in self.most.values() if most is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Lowering:
-    """A stream as code, with its rates over its parameters and fields."""
-
-    code: Code
-    rates: Said = Said()
-    first_rates: Said | None = None
-    sites: tuple[Site, ...] = ()
-    sent: tuple[Sent, ...] = ()
-    #: `init` as it is written, if it prints: that is done while the graph is built.
-    spoken_init: Body | None = None
-    has_faults: bool = False
 
 
 def lowered(

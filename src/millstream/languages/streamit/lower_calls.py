@@ -17,7 +17,8 @@ from millstream.calculus.procedures import (
 from millstream.calculus.terms import Literal, Place, Read, walk
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.lower_terms import NOTHING, Lowered, Stop, TermLowering
+from millstream.languages.streamit.lower_terms import TermLowering
+from millstream.languages.streamit.making import NOTHING, Lowered, Stop
 from millstream.languages.streamit.scope import Names
 from millstream.languages.streamit.shapes import COMPLEX
 from millstream.source import Span

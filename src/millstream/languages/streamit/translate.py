@@ -32,7 +32,7 @@ from millstream.languages.streamit.compose import Built
 from millstream.languages.streamit.files import Entry, Files, Rounds, files_of
 from millstream.languages.streamit.flat import Actor, Channel, Flat, flattened
 from millstream.languages.streamit.graph import Filter, Weights
-from millstream.languages.streamit.lower import PRINTED as PRINTED_OUTPUT
+from millstream.languages.streamit.lowering import PRINTED as PRINTED_OUTPUT
 from millstream.languages.streamit.messages import Link, ahead, links_of, tellings_of
 from millstream.languages.streamit.printing import order_of
 from millstream.languages.streamit.read import read

@@ -8,13 +8,8 @@ from pathlib import Path
 
 from millstream.errors import Fault, suggest
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.lower import (
-    Captured,
-    Lowering,
-    Site,
-    arguments_wanted,
-    lowered,
-)
+from millstream.languages.streamit.lower import arguments_wanted, lowered
+from millstream.languages.streamit.lowering import Captured, Lowering, Site
 from millstream.languages.streamit.scope import Program
 from millstream.languages.streamit.shapes import PLAIN
 from millstream.source import Span
