@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _ROOT = Path(__file__).parent
-#: The folders and modules whose code is compiled, and belongs to what is kept.
+#: The folders and modules whose code is compiled, or whose numbers are compiled into it, and
+#: which belong to what is kept.
 COMPILED = tuple(
     _ROOT / place
     for place in ("compiled.py", "lending.py", "words64.py", "kernels", "connectors",
-                  "values/excel/rounding.py")
+                  "values/excel/rounding.py", "calculus/aggregation.py", "calculus/sketches.py")
 )  # fmt: skip
 
 

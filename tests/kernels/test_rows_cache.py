@@ -89,5 +89,9 @@ def test_what_is_kept_follows_what_it_is_compiled_with_and_nothing_else() -> Non
     assert reached >= {"scalar_numbers.py", "scalar_arrays.py", "scalar_lift.py", "compiled.py"}
     assert "cube.py" not in reached
     assert digest_of_parts(source) != digest_of_parts("from millstream.kernels.windows import tree")
+    # What is inlined from elsewhere, and numbers of elsewhere, belong to it.
+    sums = "from millstream.kernels.windows import sums\n"
+    inside = {path.name for path in cache._reached(cache._imported(sums))}
+    assert inside >= {"sums.py", "rounding.py", "aggregation.py"}
     windows = {path.name for path in cache._imported("from millstream.kernels.windows import (\n")}
     assert "tree.py" in windows  # a package gives modules of any name

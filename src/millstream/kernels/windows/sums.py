@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.calculus.functions import SQUARABLE
+from millstream.calculus.aggregation import SQUARABLE
 from millstream.compiled import apart, inlined
 from millstream.kernels.runtime.hashing import FREE, TOP
 from millstream.plan.batch import Array
