@@ -243,7 +243,7 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack,
                 is_following=follow, checkpoint=options.get("checkpoint"), on_change=called,
             )  # fmt: skip
-            job = replace(job, written=written)
+            job = replace(job, written=written, renewed=optimised)
             if not follow and options.keys() <= _FOR_SMALL.get(engine, frozenset()):
                 report = self._run_unless_small(engine, job, job_inputs, progress, options)
             else:

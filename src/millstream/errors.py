@@ -22,6 +22,7 @@ _IN_PYTHON = tuple(
         (r"--unit ([^\s=]+)=(\w+)", r'with_units({"\1": "\2"})'),
         (r"--engine (\w+)", r'engine="\1"'),
         (r"--rebuild\b", "rebuild=True"),
+        (r"--relayout\b", "relayout=True"),
         (r"--follow\b", "follow=True"),
     )
 )

@@ -29,6 +29,8 @@ variable $s(x integer = 0);
 (out, $s) <- Fold[by k; set $s.x = $s.x + x; emit k, x = $s.x](in, $s);
 """
 
+LAYOUT = {"program": "output o;", "shape": "[]", "buckets": 4, "layout": {}}
+
 
 def bench(folder: Path, **options: Any) -> Bench:
     (folder / "in").mkdir(exist_ok=True, parents=True)
@@ -171,13 +173,13 @@ def test_rows_survive_the_wire() -> None:
 
 def test_a_checkpoint_of_another_version_is_told(tmp_path: Path) -> None:
     first = Checkpoint(tmp_path)
-    first.open("output o;", "[]", 4, {}, rebuild=False)
+    first.open(LAYOUT, rebuild=False)
     first.close()
     write_record(first.files, "job", read_record(first.files, "job") | {"format": 1})
     with pytest.raises(PlanError, match="another version of Millstream"):
-        Checkpoint(tmp_path).open("output o;", "[]", 4, {}, rebuild=False)
+        Checkpoint(tmp_path).open(LAYOUT, rebuild=False)
     again = Checkpoint(tmp_path)
-    again.open("output o;", "[]", 4, {}, rebuild=True)
+    again.open(LAYOUT, rebuild=True)
     again.close()
 
 

@@ -58,6 +58,9 @@ def small_job(engine: str, tmp_path: Path) -> Job:
     return make_job(tmp_path, "folder", files=6, rows=ROWS, batch_bytes=700, seed=1, engine=engine)
 
 
+LAYOUT = {"program": "output x;\n", "shape": "[]", "buckets": 4, "layout": {}}
+
+
 def after_batches(job: Job, running: Running, count: int) -> None:
     wait_for("batches", lambda: len(job.batches()) >= count or running.is_over)
     assert not running.is_over, running.errors()
@@ -304,19 +307,19 @@ def test_clearing_begins_with_what_makes_a_checkpoint_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.open("output x;\n", "[]", 4, {}, rebuild=False)
+    checkpoint.open(LAYOUT, rebuild=False)
     checkpoint.files.write("batches/000000000", b"")
     checkpoint.close()
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.open("output x;\n", "[]", 4, {}, rebuild=True)
+        checkpoint.open(LAYOUT, rebuild=True)
     checkpoint.close()
     assert not (tmp_path / "job").exists()
 
 
 def test_a_second_run_on_the_same_checkpoint_is_refused(tmp_path: Path) -> None:
     first = Checkpoint(tmp_path)
-    first.open("program", "[]", 4, {}, rebuild=False)
+    first.open(LAYOUT, rebuild=False)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-        Checkpoint(tmp_path).open("program", "[]", 4, {}, rebuild=False)
+        Checkpoint(tmp_path).open(LAYOUT, rebuild=False)
     first.close()

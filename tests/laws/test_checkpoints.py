@@ -19,6 +19,7 @@ from millstream.engine.job import InputCounts, Report
 from millstream.engine.reference.feed import Event
 from millstream.errors import AllRejected, Stopped
 from tests.engine.bench import Kept
+from tests.engine.laid_out import laid_out_on
 from tests.engine.written import written
 from tests.generate import Case, cases
 from tests.laws.runs import Collector, Rows
@@ -47,9 +48,17 @@ class Stopping:
 
 
 def in_many_goes(
-    program: Program, locations: dict[str, Location], checkpoint: Path, chance: random.Random
+    program: Program,
+    locations: dict[str, Location],
+    checkpoint: Path,
+    chance: random.Random,
+    *,
+    relays: bool = False,
 ) -> tuple[dict[str, Rows], dict[str, InputCounts]]:
-    """Every run stops after some batches; sinks remember what they have, or are filled anew."""
+    """Every run stops after some batches; sinks remember what they have, or are filled anew.
+
+    If it `relays`, the work of every other run is laid out anew, in any way there is.
+    """
     kept = {name: Kept() for name in program.outputs}
     remembers = chance.random() < 0.5
     options: dict[str, Any] = {
@@ -60,11 +69,15 @@ def in_many_goes(
     for _ in range(1_000):
         plain = {name: Collector() for name in program.outputs}
         stopping = Stopping(chance.randint(1, 4))
+        if relays:
+            options["relayout"] = chance.random() < 0.5
+            options["optimise"] = chance.random() < 0.5
         try:
-            finished = Compiled(program).run(
-                locations, kept if remembers else plain, stopped=stopping,
-                progress=stopping.take, **options,
-            )  # fmt: skip
+            with laid_out_on(chance.choice((None, 2, 3, 5)) if relays else None):
+                finished = Compiled(program).run(
+                    locations, kept if remembers else plain, stopped=stopping,
+                    progress=stopping.take, **options,
+                )  # fmt: skip
         except Stopped:
             continue
         rows = {n: kept[n].items() if remembers else plain[n].rows for n in program.outputs}
@@ -72,16 +85,25 @@ def in_many_goes(
     raise AssertionError("it does not end")
 
 
-def agree(program: Program, events: dict[str, list[Event]], folder: Path, seed: int) -> None:
+def agree(
+    program: Program,
+    events: dict[str, list[Event]],
+    folder: Path,
+    seed: int,
+    *,
+    relays: bool = False,
+) -> None:
     chance = random.Random(seed)
     locations = written(program, events, folder, chance)
     try:
         expected = in_one_go(program, locations)
     except AllRejected:
         with pytest.raises(AllRejected):
-            in_many_goes(program, locations, folder / "checkpoint", chance)
+            in_many_goes(program, locations, folder / "checkpoint", chance, relays=relays)
         return
-    assert expected == in_many_goes(program, locations, folder / "checkpoint", chance)
+    assert expected == in_many_goes(
+        program, locations, folder / "checkpoint", chance, relays=relays
+    )
 
 
 def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
@@ -94,6 +116,34 @@ def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
     def law(case: Case) -> None:
         program, events, _ = case
         agree(program, events, tmp_path_factory.mktemp("case"), next(seeds))
+
+    law()
+
+
+def test_a_job_that_is_laid_out_anew_again_and_again_gives_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    seeds = itertools.count()
+
+    @seeded(1, 6, phases=[Phase.generate])
+    @given(cases())
+    def law(case: Case) -> None:
+        program, events, _ = case
+        agree(program, events, tmp_path_factory.mktemp("case"), next(seeds), relays=True)
+
+    law()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("number", campaign(80, 8))
+def test_more_jobs_that_are_laid_out_anew_give_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory, number: int
+) -> None:
+    @seeded(number, 8)
+    @given(cases(), st.integers(0, 1000))
+    def law(case: Case, seed: int) -> None:
+        program, events, _ = case
+        agree(program, events, tmp_path_factory.mktemp("case"), seed, relays=True)
 
     law()
 

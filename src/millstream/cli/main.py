@@ -105,6 +105,10 @@ def _add_engine_options(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     run.add_argument(
+        "--relayout", action="store_true",
+        help="lay the work of a checkpoint out anew: other places, other passes",
+    )  # fmt: skip
+    run.add_argument(
         "--threads", type=int, metavar="N",
         help="of the local engine (default: MILLSTREAM_THREADS, or as many as there are cores)",
     )  # fmt: skip

@@ -47,6 +47,7 @@ class Progress:
         self.started = time.perf_counter()
         self.last = 0.0
         self.report: Report | None = None
+        self._told: list[str] = []
         self._preparing = _PREPARING.get(engine, "preparing")
         self._compiling = Compiling()
         self._is_over = threading.Event()
@@ -63,6 +64,7 @@ class Progress:
     def __call__(self, report: Report) -> None:
         now = time.perf_counter()
         self.report = report
+        self._tell(report)
         if self.is_json:
             if report.is_taken_up:
                 return  # no batch of this run
@@ -70,7 +72,17 @@ class Progress:
         elif self.is_live and now - self.last > 0.1:
             self._show(self._line(report))
 
+    def _tell(self, report: Report) -> None:
+        """What is to be known is told once."""
+        for note in report.notes:
+            if note not in self._told:
+                self._told.append(note)
+                begin = "\r\x1b[K" if self.is_live and self.last else ""
+                with self._writing:
+                    print(f"{begin}{note}", file=sys.stderr, flush=True)
+
     def finish(self, report: Report, kept: frozenset[str] = frozenset()) -> None:
+        self._tell(report)
         self._end()
         if self.screen is not None:
             self.screen.say(self._line(report))

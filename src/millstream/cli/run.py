@@ -144,8 +144,8 @@ def with_rounds_asked(compiled: api.Compiled, arguments: argparse.Namespace) -> 
 #: Which engines take an option.
 _OPTIONS = {
     "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
-    "rebuild": ("spark", "local"), "threads": ("local",), "jars": ("spark",),
-    "packages": ("spark",),
+    "rebuild": ("spark", "local"), "relayout": ("spark", "local"), "threads": ("local",),
+    "jars": ("spark",), "packages": ("spark",),
 }  # fmt: skip
 
 

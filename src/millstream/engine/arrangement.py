@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from millstream.connectors.blocks import REJECTED, ROWS, is_ours, write_rejected
 from millstream.connectors.chunks import Chunk, Reader, Rejected
 from millstream.connectors.location import Location, files_now
 from millstream.connectors.ordered import in_order, stretches
-from millstream.connectors.pieces import START, Place, is_growable, open_piece, rest_of
+from millstream.connectors.pieces import START, Piece, Place, is_growable, open_piece, rest_of
 from millstream.connectors.times import spreads_of
 from millstream.engine.storage.files import LocalFiles
 from millstream.engine.storage.records import read_record, write_record
@@ -55,6 +55,8 @@ class Arrangement:
     #: How far files have been copied; what comes after that is read from them.
     copied: dict[str, dict[str, Place]] = field(default_factory=dict)
     copies: int = 0
+    #: What each copy is made of: path, first, last, line, next line and size of pieces.
+    sources: dict[str, list[list[Any]]] = field(default_factory=dict)
 
     @staticmethod
     def of(files: LocalFiles) -> Arrangement:
@@ -64,13 +66,14 @@ class Arrangement:
         order = {name: [(p, end) for p, end in some] for name, some in stored["order"].items()}
         copied = {name: {p: (first, line) for p, (first, line) in some.items()}
                   for name, some in stored["copied"].items()}  # fmt: skip
-        return Arrangement(files, order, copied, stored["copies"])
+        return Arrangement(files, order, copied, stored["copies"], stored["sources"])
 
     def save(self) -> None:
         if not self.order:
             return
         # As one text: there may be many names, and records look at every value.
-        text = json.dumps({"order": self.order, "copied": self.copied, "copies": self.copies})
+        text = json.dumps({"order": self.order, "copied": self.copied, "copies": self.copies,
+                           "sources": self.sources})  # fmt: skip
         write_record(self.files, _RECORD, {"order": text})
 
     def taken(self, name: str, planned: Taken) -> dict[str, Place]:
@@ -115,7 +118,9 @@ class Arrangement:
     ) -> list[Entry]:
         """Rows of several files in one, sorted."""
         rests = _Rests(location, input_, files)
-        entries = self._kept(input_, in_order(rests, input_))
+        name = self._next_name()
+        entries = self._kept(input_, name, in_order(rests, input_))
+        self.sources[name] = [[name_of(location, path), *astuple(p)] for path, p in rests.read]
         places = self.copied.setdefault(input_.name, {})
         places.update({name_of(location, path): place for path, place in rests.ends.items()})
         return entries
@@ -125,9 +130,27 @@ class Arrangement:
         with closing(reader):
             if input_.name not in self.order:
                 chunks = reader.chunks() if is_following else in_order(reader, input_)
-                self.order[input_.name] = self._kept(input_, chunks)
+                self.order[input_.name] = self._kept(input_, self._next_name(), chunks)
 
-    def _kept(self, input_: Input, chunks: Iterator[Chunk]) -> list[Entry]:
+    def sources_of(self, path: str) -> list[tuple[str, int]]:
+        """The files of which a copy was made, and how far; none if it cannot be made again."""
+        return [(source[0], source[2]) for source in self.sources.get(_copy_of(path), ())]
+
+    def copy_again(self, input_: Input, location: Location, path: str) -> list[Path]:
+        """Make a copy that is gone; answers the files that are there then."""
+        pieces = [
+            (path_of(self.files.root, location, source), Piece(*numbers))
+            for source, *numbers in self.sources[_copy_of(path)]
+        ]
+        made = self._kept(input_, _copy_of(path), in_order(_Pieces(location, input_, pieces), input_))
+        return [self.files.root / name for name, _ in made]
+
+    def _next_name(self) -> str:
+        name = f"{FOLDER}/{self.copies:09}"
+        self.copies += 1
+        return name
+
+    def _kept(self, input_: Input, name: str, chunks: Iterator[Chunk]) -> list[Entry]:
         rejected: list[Rejected] = []
 
         def batches() -> Iterator[Batch]:
@@ -135,8 +158,6 @@ class Arrangement:
                 rejected.extend(chunk.rejected)
                 yield chunk.batch
 
-        name = f"{FOLDER}/{self.copies:09}"
-        self.copies += 1
         (self.files.root / FOLDER).mkdir(parents=True, exist_ok=True)
         write_rows(self.files.root / f"{name}{ROWS}", input_.type, batches())
         if not rejected:
@@ -161,6 +182,7 @@ class _Rests:
         self._input = input_
         self._files = files
         self.ends: dict[Path, Place] = {}
+        self.read: list[tuple[Path, Piece]] = []
 
     def chunks(self) -> Iterator[Chunk]:
         for path, place in self._files:
@@ -168,11 +190,34 @@ class _Rests:
             can_grow = is_growable(self._location, path)
             if rest is not None:
                 self.ends[path] = (rest.last, rest.next_line) if can_grow else DONE
+                self.read.append((path, rest))
                 with closing(open_piece(self._location, self._input, path, rest)) as reader:
                     yield from reader.chunks()
 
     def close(self) -> None:
         """No file stays open."""
+
+
+class _Pieces:
+    """What has been read of some files, once more."""
+
+    def __init__(self, location: Location, one: Input, pieces: list[tuple[Path, Piece]]) -> None:
+        self._location = location
+        self._input = one
+        self._pieces = pieces
+
+    def chunks(self) -> Iterator[Chunk]:
+        for path, piece in self._pieces:
+            with closing(open_piece(self._location, self._input, path, piece)) as reader:
+                yield from reader.chunks()
+
+    def close(self) -> None:
+        """No file stays open."""
+
+
+def _copy_of(path: str) -> str:
+    """The name of a copy, of which rows and those rejected are two files."""
+    return path.removesuffix(ROWS).removesuffix(REJECTED)
 
 
 def _has_more(location: Location, path: Path, place: Place) -> bool:

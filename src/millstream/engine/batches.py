@@ -20,7 +20,7 @@ from pathlib import Path
 from millstream.calculus.functions import Rstream
 from millstream.calculus.text import render
 from millstream.engine.aside import Aside
-from millstream.engine.checkpoint import REBUILD, Checkpoint
+from millstream.engine.checkpoint import REBUILD, STATE, Checkpoint, Record
 from millstream.engine.clock import Known
 from millstream.engine.delivery import Delivery
 from millstream.engine.inputs import Inputs
@@ -39,13 +39,13 @@ from millstream.engine.manifest import (
     Manifest,
     first_manifest,
     known_in,
-    last_manifest,
     manifest_of,
     write_manifest,
 )
 from millstream.engine.messages import Message
-from millstream.engine.planning import Planner, ReadingTask
+from millstream.engine.planning import ReadingTask
 from millstream.engine.points import reached
+from millstream.engine.read_again import ReadAgain
 from millstream.engine.settings import Settings
 from millstream.engine.sizes import measured
 from millstream.engine.spec import InputSpec, SourceSpec
@@ -70,7 +70,14 @@ _TRIMMED_EVERY = 32
 class Batches:
     """Mutable: how far a job is."""
 
-    def __init__(self, job: Job, progress: Progress, folder: Path, settings: Settings) -> None:
+    def __init__(
+        self,
+        job: Job,
+        progress: Progress,
+        folder: Path,
+        settings: Settings,
+        log: Inputs | ReadAgain | None = None,
+    ) -> None:
         self.job = job
         self.progress = progress
         self.settings = settings
@@ -87,11 +94,11 @@ class Batches:
         self.description = Description(
             job.program, str(folder), made["buckets"] if made else self._new_buckets(),
             settings.partitions, uuid.uuid4().hex, self.layout.choice,
-            is_lasting=not settings.is_scratch,
+            is_lasting=not settings.is_scratch, state=made.get("state", STATE) if made else STATE,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
         self.report.behind = inputs_of_steps(self.layout.plan)
-        self.inputs = Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
+        self.inputs = log or Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
         self.delivery = Delivery(
             job, self.layout, self.checkpoint.files, self.report,
             is_lasting=not settings.is_scratch,
@@ -109,6 +116,13 @@ class Batches:
         layout = layout_for(job.program, sizes, is_together=self.settings.is_together)
         return layout if _has_native(job) else with_ahead(layout)
 
+    def layout_record(self) -> Record:
+        """What a checkpoint keeps of the program as it is run, and of how it is laid out."""
+        return {
+            "program": render(self.job.program), "shape": self.layout.shape,
+            "buckets": self.description.buckets, "layout": self.layout.choice.written(),
+        }  # fmt: skip
+
     def _new_buckets(self) -> int:
         """As many as asked for; copies are kept once by each worker."""
         if self.settings.buckets is not None:
@@ -119,8 +133,7 @@ class Batches:
     def running(self) -> Iterator[SourceSpec]:
         """The job from where its checkpoint is; at the end all sinks have all batches."""
         self.checkpoint.open(
-            render(self.job.program), self.layout.shape, self.description.buckets,
-            self.layout.choice.written(), rebuild=self.settings.rebuild,
+            self.layout_record(), rebuild=self.settings.rebuild,
             written=None if self.job.written is None else render(self.job.written),
         )  # fmt: skip
         try:
@@ -152,7 +165,7 @@ class Batches:
 
     def _take_up(self) -> None:
         """Go on after the last batch that is over."""
-        self.last = last_manifest(self.checkpoint.files) or self.last
+        self.last = self.checkpoint.last() or self.last
         self.checkpoint.take_up(len(self.layout.stages), self.last)
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
@@ -173,16 +186,14 @@ class Batches:
             specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return SourceSpec(
-            tuple(specs), self.checkpoint.folder, self.description.partitions,
+            tuple(specs), self.inputs.root, self.description.partitions,
             self.description.buckets, len(self.layout.stages), self.settings.batch_bytes,
             has_ticks, self.job.is_following,
         )  # fmt: skip
 
     def due(self, spec: SourceSpec) -> Iterator[list[ReadingTask]]:
         """The tasks of one batch after another, until nothing can come or a stop is asked for."""
-        planner = Planner(spec, self.checkpoint.files, done=self.last_over)
-        if not self.job.is_following:
-            planner.freeze()
+        planner = self.inputs.planner(spec, self.checkpoint.files, self.last_over)
         while not self.job.stopped():
             is_piped_out = self.inputs.is_piped_out.is_set()
             seq = self.last["sources"]
@@ -213,6 +224,8 @@ class Batches:
         last, every = self.last, self.settings.snapshot_every
         if not self.has_state():
             return False
+        if self.inputs.ends_here:
+            return True
         if last["version"] < 0 or last["since"] + 1 >= _PATIENCE * every:
             return True
         return bool(last["since"] + 1 >= every and 4 * last["deltas"] >= last["state"])

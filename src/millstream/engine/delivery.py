@@ -103,7 +103,7 @@ class Delivery:
         for parcel in parcels_in(results):
             is_late = parcel.queue < 0
             name = (
-                _late(names[LATE - parcel.queue]) if is_late else self.layout.queues[parcel.queue]
+                _late(names[LATE - parcel.queue]) if is_late else self.layout.outputs[parcel.queue]
             )
             if name in self.sinks:
                 parcels.setdefault(name, []).append(parcel)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +18,9 @@ from millstream.connectors.elsewhere.spool import forget_segment
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.arrangement import DONE, FOLDER, Arrangement, Taken, path_of
 from millstream.engine.job import Job
-from millstream.engine.planning import taken_so_far
+from millstream.engine.manifest import Manifest
+from millstream.engine.planning import Planner, taken_so_far
+from millstream.engine.spec import SourceSpec
 from millstream.engine.storage.files import LocalFiles
 from millstream.errors import UsageError
 
@@ -60,11 +63,11 @@ class Inputs:
             arrangement.keep(input_, reader, is_following=is_following)
             return parse_location(f"parquet:{FOLDER}/{input_.name}", self.files.root)
         reader.close()
-        anchored = _anchored(location)
+        here = anchored(location)
         is_timed = not (input_.is_read_once or input_.is_numbered)
         if location.is_at_hand and not is_following and is_timed:
-            arrangement.arrange(input_, anchored, taken)
-        return anchored
+            arrangement.arrange(input_, here, taken)
+        return here
 
     def _piped(self, input_: Input, location: Location) -> Location:
         """Standard input on its way into a file, which is followed."""
@@ -91,6 +94,23 @@ class Inputs:
             if last != b"\n":
                 file.write(b"\n")  # nobody will end this line any more
         self.is_piped_out.set()
+
+    @property
+    def root(self) -> Path:
+        """The folder of what is copied."""
+        return self.files.root
+
+    #: Whether the batch that was planned last is the end of all there is to be read.
+    ends_here = False
+
+    def planner(
+        self, spec: SourceSpec, files: LocalFiles, done: Callable[[], Manifest | None]
+    ) -> Planner:
+        """Who says what the next batches read."""
+        planner = Planner(spec, files, done=done)
+        if not self.job.is_following:
+            planner.freeze()
+        return planner
 
     def forget_copies(self) -> None:
         """After a run that has come to its end."""
@@ -122,7 +142,7 @@ class Inputs:
         ]
 
 
-def _anchored(location: Location) -> Location:
+def anchored(location: Location) -> Location:
     """The same place from wherever it is looked at."""
     base, path = location.base.resolve(), location.path
     if path is not None and path.is_relative_to(location.base):

@@ -43,6 +43,8 @@ class Job:
     locations: Mapping[str, Location] = field(default_factory=dict)
     #: The program before anything was made of it, by which a checkpoint is known.
     written: Program | None = None
+    #: The program as it would be run if its checkpoint had not been begun with another.
+    renewed: Program | None = None
 
 
 @dataclass
@@ -95,6 +97,8 @@ class Report:
     #: The inputs from which each step has its rows, and the newest time of each input.
     behind: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
     newest: dict[str, int] = field(default_factory=dict, compare=False)
+    #: What whoever has started the run should know.
+    notes: list[str] = field(default_factory=list, compare=False)
 
     def take_figures(self, figures: Mapping[str, StepFigures]) -> None:
         """What steps have done since they told of it last, and all faults there were."""

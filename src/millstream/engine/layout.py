@@ -63,6 +63,8 @@ class Description:
     choice: Choice = Choice()
     #: Whether somebody may take the checkpoint up again.
     is_lasting: bool = True
+    #: The folder of the state in the checkpoint.
+    state: str = "state"
 
     def layout(self) -> Layout:
         return layout_as(self.program, self.choice)
@@ -112,6 +114,11 @@ class Layout:
     def is_everywhere(self, step: Step) -> bool:
         """Whether every bucket of its stage does the same."""
         return bool(step.inputs) and self.everywhere.issuperset(step.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The order in which results are numbered: the same in all layouts of a program."""
+        return tuple(sorted(self.plan.program.outputs))
 
     def target(self, queue: str) -> Target:
         """Where what leaves a stage goes."""

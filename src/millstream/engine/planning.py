@@ -165,7 +165,7 @@ class Planner:
                     break
                 pieces.append([path, piece.first, piece.last, piece.line, piece.next_line,
                                piece.size, position])  # fmt: skip
-                position += _most_rows(input_spec, path, piece)
+                position += most_rows(input_spec, path, piece)
                 size += piece.size
             since[path] = place
         plan["pieces"][input_spec.name] = pieces
@@ -316,7 +316,7 @@ def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
     return since
 
 
-def _most_rows(input_spec: InputSpec, path: str, piece: Piece) -> int:
+def most_rows(input_spec: InputSpec, path: str, piece: Piece) -> int:
     """How many rows a piece has at most: positions need an order, not a count.
 
     Where they are the times of rows, they should be those of a run that reads everything at once.

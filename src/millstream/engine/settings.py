@@ -19,6 +19,8 @@ class Settings:
     batch_bytes: int
     snapshot_every: int = SNAPSHOT_EVERY
     rebuild: bool = False
+    #: Whether work is laid out anew if it would be laid out in another way now.
+    relayout: bool = False
     #: Whether nobody will take the checkpoint up again.
     is_scratch: bool = False
     #: Whether everything is done in one place, where the checkpoint leaves the choice.

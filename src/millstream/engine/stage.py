@@ -82,7 +82,7 @@ class StageTask:
 
     @property
     def folder(self) -> str:
-        return f"state/stage-{self.stage}"
+        return f"{self.memory.description.state}/stage-{self.stage}"
 
     def run(self, messages: Sequence[Message]) -> list[Sent]:
         """From all that was sent to this stage to what it has to say."""
@@ -202,10 +202,10 @@ class StageTask:
         if not self._speaks(bucket, queue):
             return
         target = self.layout.target(queue)
-        number = self.layout.number(queue)
         if target.stage == self.layout.driver:
-            self.results.add(0, number, batch)
+            self.results.add(0, self.layout.outputs.index(queue), batch)
             return
+        number = self.layout.number(queue)
         table = self.layout.table_of(queue)
         if table is not None and not self.layout.is_together:
             batch = combined(table, batch)
@@ -275,6 +275,8 @@ class StageTask:
             if kind == "snapshot" and version <= self.turn.version and bucket % of == partition:
                 stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 state.restore(stored[bucket])
+                # One that was made when the work was laid out anew has counted its own batches.
+                state.version = version
                 return state
         return state
 

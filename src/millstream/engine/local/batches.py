@@ -18,6 +18,7 @@ from millstream.engine.messages import Message
 from millstream.engine.planning import ReadingTask
 from millstream.engine.points import reached
 from millstream.engine.reading import ShareTask
+from millstream.engine.relayout import relaid
 from millstream.engine.scratch import checkpoint_folder
 from millstream.engine.settings import Settings
 from millstream.engine.spec import SourceSpec
@@ -39,9 +40,15 @@ def run_batches(
     With a `start` it begins before its loops are compiled.
     """
     with checkpoint_folder(checkpoint) as folder:
-        batches = LocalBatches(Batches(job, progress, folder, settings), start)
-        with closing(batches):
-            return batches.to_the_end()
+        going_on = relaid(job, progress, folder, settings, _done)
+        if going_on.job.program is not job.program:
+            start = None  # it is for the program as it was
+        return _done(going_on.batches(progress, folder, settings), start)
+
+
+def _done(batches: Batches, start: Start | None = None) -> Report:
+    with closing(LocalBatches(batches, start)) as local:
+        return local.to_the_end()
 
 
 class LocalBatches:

@@ -222,6 +222,7 @@ def run(
     progress: Progress = no_progress,
     checkpoint: str | Path | None = None,
     rebuild: bool = False,
+    relayout: bool = False,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
     threads: int | None = None,
@@ -241,6 +242,13 @@ def run(
     from millstream.engine.local.batches import run_batches
 
     settings = Settings(
-        1, 1, batch_bytes, snapshot_every, rebuild, is_scratch=checkpoint is None, is_together=True
+        1,
+        1,
+        batch_bytes,
+        snapshot_every,
+        rebuild,
+        relayout,
+        is_scratch=checkpoint is None,
+        is_together=True,
     )
     return run_batches(job, progress, checkpoint, settings, start)

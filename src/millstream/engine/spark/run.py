@@ -39,6 +39,7 @@ def run(
     master: str = DEFAULT_MASTER,
     checkpoint: str | Path | None = None,
     rebuild: bool = False,
+    relayout: bool = False,
     partitions: int | None = None,
     buckets: int | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
@@ -59,7 +60,7 @@ def run(
     require_spark()
     settings = Settings(
         partitions or cores_of(master, session), buckets, batch_bytes, snapshot_every, rebuild,
-        is_scratch=checkpoint is None, can_read_natives=True,
+        relayout, is_scratch=checkpoint is None, can_read_natives=True,
     )  # fmt: skip
     with checkpoint_folder(checkpoint) as folder:
         log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
@@ -113,6 +114,11 @@ def _run_batches(
 ) -> Report:
     # What compiles takes a while to load, which Java needs to start.
     from millstream.engine.batches import Batches
+    from millstream.engine.relayout import relaid
     from millstream.engine.spark.batches import SparkBatches
 
-    return SparkBatches(Batches(job, progress, folder, settings), launch, log).to_the_end()
+    def done(batches: Batches) -> Report:
+        return SparkBatches(batches, launch, log).to_the_end()
+
+    going_on = relaid(job, progress, folder, settings, done)
+    return done(going_on.batches(progress, folder, settings))
