@@ -142,7 +142,9 @@ class Arrangement:
             (path_of(self.files.root, location, source), Piece(*numbers))
             for source, *numbers in self.sources[_copy_of(path)]
         ]
-        made = self._kept(input_, _copy_of(path), in_order(_Pieces(location, input_, pieces), input_))
+        made = self._kept(
+            input_, _copy_of(path), in_order(_Pieces(location, input_, pieces), input_)
+        )
         return [self.files.root / name for name, _ in made]
 
     def _next_name(self) -> str:
