@@ -139,6 +139,12 @@ def _kernel_of_one(
     plan: Plan, op: Operator, inputs: tuple[QueueType, ...], output_count: int
 ) -> Kernel:
     """The kernel of one function of time or order, told what may be known of its queues."""
+    if isinstance(op.function, Ordered):
+        asked = places_asked(plan.program, op.function, op.outputs[0])
+        if asked is not None:
+            from millstream.kernels.relational.chosen import ChosenKernel
+
+            return ChosenKernel(op.function, inputs, output_count, asked)
     kernel = kernel_for(type(op.function))(op.function, inputs, output_count)
     if isinstance(op.function, Istream | Dstream):
         kernel.input_is_net = _is_net(plan.program, op.inputs[0])
@@ -146,12 +152,6 @@ def _kernel_of_one(
         kernel.input_is_net = op.inputs[0] in consolidated_queues(plan)
     if isinstance(op.function, Aggregate) and _only_comes(plan.program, op.outputs[0], Filter):
         kernel.tell_only_news()
-    if isinstance(op.function, Ordered):
-        from millstream.kernels.relational.ordered import OrderedKernel
-
-        asked = places_asked(plan.program, op.function, op.outputs[0])
-        if asked is not None and isinstance(kernel, OrderedKernel):
-            kernel.tell_only(asked)
     return cast("Kernel", kernel)
 
 

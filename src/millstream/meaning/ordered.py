@@ -52,12 +52,6 @@ def with_places(function: Ordered, schema: Schema, rows: Sequence[Row]) -> list[
     return [(*row, *more) for row, more in zip(rows[: function.count], made, strict=False)]
 
 
-def whole_of(placed: Placed, schema: Schema, rows: Sequence[Row]) -> Value:
-    """What a column that looks at the whole of a group is for each of its rows."""
-    order = Order(Ordered((), (), (), (placed,)), schema, rows)
-    return order.column(placed)[0] if rows else None
-
-
 class Order:
     """The rows of one group in order, and which of them are equal in it."""
 

@@ -27,12 +27,14 @@ def is_of_whole(one: Placed) -> bool:
 def places_asked(program: Program, function: Ordered, queue: str) -> tuple[Term, ...] | None:
     """The numbers of the rows that are asked for, as terms of counts; None if it may be any."""
     reader = program.consumers().get(queue)
-    if reader is None or not isinstance(reader[0].function, Filter) or function.count is not None:
+    if reader is None or not isinstance(reader[0].function, Filter):
         return None
     numbers = {one.name for one in function.columns if one.function == "row_number"}
     others = [one for one in function.columns if one.name not in numbers]
     if not all(is_of_whole(one) for one in others):
         return None
+    if function.count is not None and not others:
+        return None  # so few rows are told that nothing is spared
     counts = {one.name for one in others if one.function == "count"}
     asked = [_place(term, numbers, counts) for term in _any_of(reader[0].function.condition)]
     places = tuple(term for term in asked if term is not None)

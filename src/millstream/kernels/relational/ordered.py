@@ -1,12 +1,12 @@
 """Ordered: groups in order, and what follows from the places of their rows.
 
-Where no more than the places themselves are asked for, `places` has compiled loops for it.
+Where no more than the places themselves are asked for, `places` has compiled loops for it; where
+it follows from the size of a group which of its rows are, `chosen` has.
 
 A group is put in order again when it changes, and what is different from before is told. So a
 change costs as much as its group is long; where only the first rows are wanted, a change behind
 them costs nothing more than finding its place. Where rows look at no more than some neighbours,
-only the neighbours of what changes are looked at. And where it follows from the size of a group
-which of its rows anybody asks for, as of a median, only these are told.
+only the neighbours of what changes are looked at.
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from millstream.calculus.functions import Ordered
-from millstream.calculus.ordering import JOINED, NEIGHBOURS, PLACES, looks_back
-from millstream.calculus.terms import Term
+from millstream.calculus.ordering import NEIGHBOURS, PLACES, looks_back
 from millstream.calculus.types import QueueType, Row, Schema
 from millstream.kernels.relational.places import PlacesKernel
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
 from millstream.meaning.items import row_order, value_order
-from millstream.meaning.ordered import whole_of, with_places
-from millstream.meaning.scalars import evaluate
+from millstream.meaning.ordered import with_places
 from millstream.plan.batch import Batch, batch_of, empty_batch
 
 
@@ -62,15 +59,6 @@ class _Group:
     keys: list[Any] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     told: Counter[Row] = field(default_factory=Counter)
-    #: Of the columns that count values in the whole group, what they come to.
-    counts: dict[str, int] = field(default_factory=dict)
-
-
-@lru_cache(1 << 14)
-def _numbers_asked(asked: tuple[Term, ...], counts: tuple[tuple[str, int], ...]) -> tuple[int, ...]:
-    """Numbers of rows; many groups are of one size at some time."""
-    numbers = (evaluate(term, dict(counts)) for term in asked)
-    return tuple(int(number) for number in numbers if number is not None)
 
 
 def _reach_of(function: Ordered) -> tuple[int, int] | None:
@@ -117,17 +105,6 @@ class OrderedKernel:
         self.groups: dict[Row, _Group] = {}
         self.looks_back = all(looks_back(one) for one in function.columns)
         self.reach = _reach_of(function)
-        self.asked: tuple[Term, ...] | None = None
-        #: The columns that count, and which value of a row each looks at.
-        self.counted = [
-            (one.name, None if one.column is None else schema.index(one.column))
-            for one in function.columns
-            if one.function == "count"
-        ]
-
-    def tell_only(self, places: tuple[Term, ...]) -> None:
-        """Tell the rows with some numbers, which are terms of counts, and leave out all others."""
-        self.asked, self.reach = places, None
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -197,34 +174,11 @@ class OrderedKernel:
 
     def _told(self, group: _Group) -> Counter[Row]:
         """All that is to be told of a group."""
-        if self.asked is not None:
-            return self._told_at(group, self.asked)
         asked = group.rows[: self.function.count] if self.looks_back else group.rows
         return Counter(with_places(self.function, self.given.schema, asked))
 
-    def _told_at(self, group: _Group, asked: tuple[Term, ...]) -> Counter[Row]:
-        """The rows of a group with the numbers that are asked for."""
-        size = len(group.rows)
-        whole = {name: group.counts.get(name, 0) for name, _ in self.counted}
-        numbers = _numbers_asked(asked, tuple(whole.items()))
-        places = {number for number in numbers if 1 <= number <= size}
-        joined = {
-            one.name: whole_of(one, self.given.schema, group.rows)
-            for one in self.function.columns
-            if one.function == JOINED
-        }
-        told: Counter[Row] = Counter()
-        for place in places:
-            named = {**whole, **joined}
-            more = (named.get(one.name, place) for one in self.function.columns)
-            told[(*group.rows[place - 1], *more)] += 1
-        return told
-
     def _place(self, group: _Group, row: Row, weight: int) -> int:
         """Put a row where it belongs, or take it away; its place."""
-        for name, place_of_value in self.counted if self.asked is not None else ():
-            if place_of_value is None or row[place_of_value] is not None:
-                group.counts[name] = group.counts.get(name, 0) + weight
         order = self.order(row)
         place = bisect_left(group.keys, order)
         if weight > 0:

@@ -7,19 +7,17 @@ before is told; a change behind the last that is wanted costs no more than findi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from millstream.calculus.functions import Ordered
 from millstream.calculus.ordering import PLACES
-from millstream.calculus.types import INTEGER, QueueType
+from millstream.calculus.types import INTEGER
 from millstream.compiled import inlined, tight
-from millstream.kernels.runtime.consolidate import order_of
-from millstream.kernels.runtime.hashing import dead_ids, frozen, padded
-from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.kernel import Round, State
-from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
+from millstream.kernels.relational.in_order import Changed, RowsInOrder
+from millstream.kernels.relational.pieces import Piece
+from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.windows.skip_list import (
     LEVELS,
     Lists,
@@ -45,15 +43,6 @@ _END, _GONE, _NEXT, _SIZE, _NEED = range(5)
 
 #: No group has as many rows.
 _ALL = 1 << 62
-
-
-class Changed(NamedTuple):
-    """Changes: which row of which group comes or goes how often."""
-
-    time: Array
-    rows: Array
-    groups: Array
-    weight: Array
 
 
 class Places(NamedTuple):
@@ -269,94 +258,50 @@ def place_changes(
             cursor[_NEXT] += 1
 
 
-class PlacesKernel:
+class PlacesKernel(RowsInOrder):
     """Mutable: the rows of all groups in order, and what was told of them."""
 
-    rests = True
+    row_words = _LINKS + LEVELS
+    group_words = _HEADS + LEVELS
+    links = _LINKS
+    path_words = LEVELS
 
-    def __init__(
-        self, function: Ordered, input_types: tuple[QueueType, ...], output_count: int
-    ) -> None:
-        (self.given,) = input_types
-        (self.type,) = function.output_types(input_types, output_count)
-        self.function = function
-        schema = self.given.schema
-        # What rows are ordered by comes first; the rest decides between equals.
-        self.columns = (*function.on, *(n for n in schema.names if n not in function.on))
-        self.signs = np.array(
-            [-1 if n in function.descending else 1 for n in self.columns], np.int64
-        )
-        self._forget()
-
-    def _forget(self) -> None:
-        schema, function = self.given.schema, self.function
-        self.rows = Interner([schema[n] for n in self.columns], _LINKS + LEVELS)
-        self.groups = Interner([schema[n] for n in function.by], _HEADS + LEVELS)
-        asked = {one.function for one in function.columns}
+    def forget(self) -> None:
+        super().forget()
+        asked = {one.function for one in self.function.columns}
+        count = self.function.count
         self.shape = Shape(
-            _ALL if function.count is None else function.count, len(function.on),
+            _ALL if count is None else count, len(self.function.on),
             self.rows.codec.width, self.groups.codec.width, *(name in asked for name in PLACES),
         )  # fmt: skip
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         (batch,) = inputs
         if not len(batch):
-            return (empty_batch(self.type),)
-        changes = self._changes(batch)
-        out, size = self._take(changes)
-        by_name = dict(zip(self.columns, self.rows.vectors(out.rows[:size]), strict=True))
-        places = {name: getattr(out, field) for name, field in
-                  zip(PLACES, ("number", "rank", "dense"), strict=True)}  # fmt: skip
-        columns = [by_name[n] for n in self.given.schema.names]
-        columns += [Vector(INTEGER, places[c.function][:size]) for c in self.function.columns]
-        made = Batch(self.type, out.time[:size], tuple(columns), out.weight[:size])
-        self._release(changes)
-        return (made,)
-
-    def _changes(self, batch: Batch) -> Changed:
-        assert batch.weight is not None
-        rows = self.rows.ids([batch.column(n) for n in self.columns], len(batch))
-        groups = self.groups.ids([batch.column(n) for n in self.function.by], len(batch))
-        return Changed(frozen(batch.time), rows, groups, frozen(batch.weight))
-
-    def _take(self, changes: Changed) -> tuple[Places, int]:
-        """What there is to tell, with room behind it, and how much it is."""
-        is_text, texts = order_of(self.rows.codec)
-        lists = Lists(
-            self.rows.table.records, np.zeros(LEVELS, np.int64), self.shape.row + _LINKS,
-            self.signs, is_text, texts, np.empty(LEVELS, np.int64), self.rows.codec.columns,
-        )  # fmt: skip
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
+        changes, lists = self.changes(batch), self.lists()
         cursor = np.zeros(5, np.int64)
-        room = 2 * len(changes.time) + 64
+        room = self.room(len(batch))
         out = Places(*(np.empty(room, np.int64) for _ in Places._fields))
-        records = self.groups.table.records
-        while not place_changes(changes, self.shape, records, lists, out, cursor):
-            room = 2 * (room + int(cursor[_NEED]))
-            out = Places(*(padded(a, room) for a in out))
-        return out, int(cursor[_SIZE])
+        groups, is_done = self.groups.table.records, False
+        while not is_done:
+            cursor[_SIZE] = 0
+            is_done = place_changes(changes, self.shape, groups, lists, out, cursor)
+            filled = Places(*(a[: cursor[_SIZE]] for a in out))
+            if not is_done and cursor[_NEED] > len(out.time):
+                out = Places(*(np.empty(int(cursor[_NEED]), np.int64) for _ in out))
+            made = self._batch(filled)
+            if is_done:
+                self.release(changes)
+                yield Piece(made, round_.mark)
+            else:
+                yield Piece(made, int(changes.time[cursor[_NEXT]]) - 1)
 
-    def _release(self, changes: Changed) -> None:
-        """Give back the rows that are gone, and the groups that have none."""
-        for interner, used, column in (
-            (self.rows, changes.rows, self.shape.row + _COUNT),
-            (self.groups, changes.groups, self.shape.group + _ROWS),
-        ):
-            interner.release(dead_ids(used, interner.table.records, column))
-
-    def snapshot(self) -> State:
-        records = self.rows.table.records[: self.rows.table.bound]
-        counts = np.maximum(records[:, self.shape.row + _COUNT], 0)
-        ids = np.repeat(np.arange(len(records)), counts)
-        by_name = dict(zip(self.columns, self.rows.vectors(ids), strict=True))
-        columns = tuple(by_name[n] for n in self.given.schema.names)
-        return stored_batch(Batch(QueueType(self.given.schema), np.zeros_like(ids), columns))
-
-    def restore(self, state: State) -> None:
-        self._forget()
-        held = restored_batch(QueueType(self.given.schema), state)
-        if len(held):
-            weight = np.ones(len(held), np.int64)
-            self._take(self._changes(Batch(self.given, held.time, held.columns, weight)))
-
-    def faults(self) -> dict[str, int]:
-        return {}
+    def _batch(self, told: Places) -> Batch:
+        told = Places(*(a.copy() for a in told))
+        by_name = self.vectors(told.rows)
+        places = dict(zip(PLACES, (told.number, told.rank, told.dense), strict=True))
+        columns = [by_name[n] for n in self.given.schema.names]
+        columns += [Vector(INTEGER, places[c.function]) for c in self.function.columns]
+        return Batch(self.type, told.time, tuple(columns), told.weight)

@@ -56,7 +56,7 @@ def compare_rows(one: Any, other: Any, lists: Lists) -> Any:
 
 
 @inlined
-def _height(row: Any) -> Any:
+def height(row: Any) -> Any:
     """In how many levels a row stands: at least one."""
     mixed = (row + 1) * 0x1E3779B97F4A7C15
     mixed ^= mixed >> 29
@@ -99,7 +99,7 @@ def _link(before: Any, level: Any, link: Any, lists: Lists) -> None:
 @apart
 def insert_row(row: Any, lists: Lists) -> None:
     _find(row, lists)
-    for level in range(_height(row)):
+    for level in range(height(row)):
         before = lists.path[level]
         lists.records[row, lists.links + level] = next_row(before, level, lists)
         _link(before, level, row + 1, lists)
@@ -108,7 +108,7 @@ def insert_row(row: Any, lists: Lists) -> None:
 @apart
 def remove_row(row: Any, lists: Lists) -> None:
     _find(row, lists)
-    for level in range(_height(row)):
+    for level in range(height(row)):
         _link(lists.path[level], level, lists.records[row, lists.links + level], lists)
         lists.records[row, lists.links + level] = 0
 
