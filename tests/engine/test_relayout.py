@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import millstream
+from millstream.api import Compiled
+from millstream.calculus.functions import Opaque
+from millstream.calculus.graph import Operator
 from millstream.connectors.location import parse_location
 from millstream.engine.job import Report
 from tests.engine.laid_out import laid_out_on
 from tests.engine.running import INPUTS, OUTPUTS, Job, difference, make_job, parts_in
+from tests.generate_opaque import Repeated
 
 FILES = 8
 
@@ -113,6 +118,32 @@ def test_other_passes_take_up_what_was_begun_without(tmp_path: Path) -> None:
     made("kept")
     for name in ("large", "few"):
         assert parts_in(folder / f"peace-{name}") == parts_in(folder / f"kept-{name}")
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_functions_of_python_are_gone_on_with_under_the_usual_passes_and_none(
+    begun: bool, tmp_path: Path
+) -> None:
+    """They have no text that could be read again, but what the passes make of them is the same."""
+    text = """output out; input s(k integer, x integer);
+    (some) <- Filter[x > 1 + 2](s); (held, $w) <- Range[5 us](some, $w);
+    (out, $t) <- Aggregate[by k; n = count()](held, $t);"""
+    program = millstream.compile(text=text).program
+    repeated = Opaque("Repeated", program.inputs[0].type.schema, Repeated(2))
+    called = Operator(repeated, ("s",), ("again",), (), ())
+    first, *others = program.operators
+    program = replace(program, operators=(called, replace(first, inputs=("again",)), *others))
+    path = tmp_path / "s.csv"
+    path.write_text("_time,k,x\n" + "".join(f"{n},{n % 3},{n % 7}\n" for n in range(20)))
+
+    def run_it(**options: Any) -> Any:
+        return Compiled(program).run({"s": path}, engine="local", **options).rows("out")
+
+    whole = run_it()
+    assert whole
+    checkpoint = tmp_path / "checkpoint"
+    assert whole == run_it(checkpoint=checkpoint, optimise=begun)
+    assert whole == run_it(checkpoint=checkpoint, optimise=not begun)
 
 
 def test_killed_while_the_log_is_read_again_it_goes_on(job: Job, tmp_path: Path) -> None:

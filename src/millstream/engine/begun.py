@@ -16,6 +16,7 @@ from millstream.calculus.text import render
 from millstream.engine.checkpoint import Checkpoint
 from millstream.errors import ProgramError
 from millstream.languages import DEFAULT, translate
+from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 
 
@@ -32,6 +33,8 @@ def as_begun(folder: str | Path, written: Program, optimised: Program) -> Progra
     try:
         begun = translate(Source(f"{folder}/job", text), DEFAULT).program
     except ProgramError:
-        return optimised  # functions of Python have no text; that it is another is told elsewhere
+        # Functions of Python have no text; what other passes made of them is told elsewhere.
+        usual = (program for program in (written, optimise(written)) if render(program) == text)
+        return next(usual, optimised)
     # What is not in a text, such as how times are written, is that of the same inputs now.
     return replace(begun, inputs=written.inputs) if begun.inputs == written.inputs else optimised

@@ -12,6 +12,7 @@ import millstream
 from millstream.engine.local import changeover
 from millstream.engine.local.compile_aside import CompileAside
 from millstream.kernels.rounds import StepRunner
+from tests.engine.laid_out import laid_out_on
 
 #: A join with a table, totals, and a window that rows leave: what kernels keep in many ways.
 PROGRAM = """
@@ -70,6 +71,16 @@ def test_whenever_kernels_take_over_the_rows_are_the_same(
     monkeypatch.setattr(Patient, "asked", asked)
     options: dict[str, Any] = {"checkpoint": tmp_path / "ck"} if is_kept else {"threads": 1}
     assert expected == answers(**options)
+
+
+@pytest.mark.usefixtures("_cold")
+def test_work_that_is_laid_out_on_several_places_waits_for_its_loops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a checkpoint that Spark has begun: no stage sees the rows of all inputs."""
+    monkeypatch.setattr(Patient, "asked", 1)
+    with laid_out_on(3):
+        assert answers() == answers(checkpoint=tmp_path / "ck")
 
 
 @pytest.mark.usefixtures("_cold")

@@ -41,9 +41,13 @@ def run_batches(
     """
     with checkpoint_folder(checkpoint) as folder:
         going_on = relaid(job, progress, folder, settings, _done)
-        if going_on.job.program is not job.program:
-            start = None  # it is for the program as it was
-        return _done(going_on.batches(progress, folder, settings), start)
+        batches = going_on.batches(progress, folder, settings)
+        is_as_it_was = going_on.job.program is job.program
+        if start is not None and not (is_as_it_was and batches.layout.is_together):
+            # It is for the program as it was, all of it in one place.
+            start.over()
+            start = None
+        return _done(batches, start)
 
 
 def _done(batches: Batches, start: Start | None = None) -> Report:
