@@ -36,6 +36,7 @@ from millstream.engine.given import (
     writer_given,
 )
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
+from millstream.engine.settings import check_options
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.finished import CallingWriter, OnChange
 from millstream.finished import Finished as Finished  # noqa: PLC0414 - so that mypy knows it
@@ -225,6 +226,7 @@ class Compiled:
         """
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
+        check_options(options)
         written = followed(self.program) if follow else self.program
         only = only if optimise else ()
         optimised = self._optimised(written, only, without, inputs or {}, sample, relaxed=relaxed)

@@ -112,6 +112,12 @@ def test_an_empty_input_gives_an_empty_output(
         (["--schedule", "random:1"], 2, "only the reference has schedules"),
         (["--engine", "reference", "--schedule", "rnd"], 2, 'unknown schedule "rnd"'),
         (["--out", "out=missing/x.csv"], 2, "missing"),
+        (["--threads", "0"], 2, "there must be at least one thread, got 0"),
+        (["--rebuild"], 2, "rebuild is about a checkpoint, and none is given"),
+        (["--relayout"], 2, "relayout is about a checkpoint, and none is given"),
+        (["--key", "IBM"], 2, "--key goes with --watch"),
+        (["--checkpoint", "prog.brook"], 2, 'the checkpoint "prog.brook" cannot be a folder'),
+        (["--checkpoint", "prog.brook/in"], 2, "prog.brook is a file"),
     ],
 )
 def test_wrong_commands_are_told_in_one_sentence(
@@ -125,6 +131,14 @@ def test_wrong_commands_are_told_in_one_sentence(
     assert (status, "") == (actual, out)
     assert message in err
     assert "Traceback" not in err
+
+
+def test_a_checkpoint_that_cannot_be_made_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = run(capsys, "--checkpoint", "/proc/none")
+    assert 2 == status
+    assert 'the checkpoint "/proc/none" cannot be made' in err
 
 
 def test_a_missing_column_is_told_with_a_caret(

@@ -16,7 +16,13 @@ from millstream import api
 from millstream.cli.live import LiveTable, Screen
 from millstream.cli.progress import Progress
 from millstream.cli.show import JsonWriter, NowhereWriter, TableWriter, print_warnings
-from millstream.cli.views import asked_view, names_asked, rounds_asked, show_view
+from millstream.cli.views import (
+    asked_view,
+    names_asked,
+    refuse_without_view,
+    rounds_asked,
+    show_view,
+)
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import never
@@ -36,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if view is not None:
         inputs = named(arguments.in_, "--in")
         return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
+    refuse_without_view(arguments)
     compiled = compiled_from(arguments)
     engine = arguments.engine or default_engine(arguments)
     options = _engine_options(arguments, engine)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from millstream.api import Compiled
 from millstream.cli.show import print_json
-from millstream.errors import UsageError
+from millstream.errors import UsageError, listing
 from millstream.languages import languages
 from millstream.languages.language import Option, Shown, function_named
 
@@ -32,6 +32,17 @@ def asked_view(arguments: argparse.Namespace) -> Option | None:
         o for o in language_options(arguments.command) if o.view and getattr(arguments, o.name)
     )
     return next(given, None)
+
+
+def refuse_without_view(arguments: argparse.Namespace) -> None:
+    """An option that only says more about a view is none without it."""
+    for language in languages().values():
+        own = [o for o in language.options if o.command == arguments.command]
+        views = [o.flags[0] for o in own if o.view]
+        for option in own:
+            is_detail = option.view is None and option.sets is None
+            if is_detail and getattr(arguments, option.name) is not None:
+                raise UsageError(f"{option.flags[0]} goes with {listing(views)}")
 
 
 def rounds_asked(arguments: argparse.Namespace) -> int | None:

@@ -91,7 +91,11 @@ class Checkpoint:
         raise PlanError(f'the checkpoint "{self.folder}" was made by {made_by}', hint=REBUILD)
 
     def lock(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as reason:
+            raise UsageError(f'the checkpoint "{self.folder}" cannot be made: {reason.strerror}',
+                             hint="name a folder that you may write to") from None  # fmt: skip
         try:
             self._lock = FolderLock(self.folder, "lock")
         except InUse as other:

@@ -200,7 +200,8 @@ def refuse_no_result(report: Report, job: Job) -> None:
         raise Stopped("stopped before the end of the inputs")
     faults = [
         Fault(
-            f'not one of the {counts.read:,} rows of input "{name}" could be read',
+            f'not one of the {counts.read:,} rows of input "{name}" could be read'
+            if counts.read > 1 else f'the only row of input "{name}" could not be read',
             None, "the first of them: " + "; ".join(report.rejections.get(name, ())[:3]),
             job.locations[name].text,
         )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import UsageError
 
 #: Tests make batches small.
 BATCH_BYTES = "MILLSTREAM_BATCH_BYTES"
@@ -27,3 +32,24 @@ class Settings:
     is_together: bool = False
     #: Whether inputs can be of Spark's own kinds.
     can_read_natives: bool = False
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Whether what a caller asks of an engine goes together, before anything is opened."""
+    checkpoint = options.get("checkpoint")
+    for name in ("rebuild", "relayout"):
+        if options.get(name) and checkpoint is None:
+            raise UsageError(f"{name} is about a checkpoint, and none is given",
+                             hint="say which, such as --checkpoint state/")  # fmt: skip
+    threads = options.get("threads")
+    if threads is not None and threads < 1:
+        raise UsageError(f"there must be at least one thread, got {threads}")
+    if checkpoint is not None:
+        check_folder(Path(checkpoint))
+
+
+def check_folder(folder: Path) -> None:
+    """Whether a checkpoint can be there: it is a folder, or none stands in its way."""
+    there = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
+    if there is not None and not there.is_dir():
+        raise UsageError(f'the checkpoint "{folder}" cannot be a folder: {there} is a file')

@@ -66,7 +66,11 @@ def parse_elsewhere(text: str) -> Elsewhere:
     scheme, host, path, query = match.groups()
     user, _, host = host.rpartition("@")
     settings = dict(parse_qsl(query or "", keep_blank_values=True))
-    parts = {"kafka": "topic", "nats": "stream", **dict.fromkeys(("http", "https"), "name")}
+    parts = {
+        "kafka": "topic",
+        "nats": "stream",
+        **dict.fromkeys(("http", "https"), "path behind its host"),
+    }
     if not host or not path:
         example = {"kafka": "kafka://localhost:9092/trades", "nats": "nats://localhost:4222/TRADES",
                    "http": "http://127.0.0.1:8080/trades",

@@ -25,6 +25,7 @@ from millstream.engine.buckets import buckets_of
 from millstream.engine.layout import Layout, layout_if_spread
 from millstream.engine.local.turns import Turns
 from millstream.engine.order import Each, in_order, in_turn
+from millstream.engine.settings import check_options
 from millstream.engine.state import nothing_of
 from millstream.errors import UsageError
 from millstream.kernels.rounds import StepRunner
@@ -67,8 +68,7 @@ def threads_wanted(asked: int | None) -> int:
         if not text.isascii() or not text.isdigit():
             raise UsageError(f'{SETTING} must be a number of threads, got "{text}"')
         asked = int(text)
-    if asked < 1:
-        raise UsageError(f"there must be at least one thread, got {asked}")
+    check_options({"threads": asked})
     return asked
 
 

@@ -63,7 +63,7 @@ def _per_key(translation: Translation, partition: Partition, columns: Schema) ->
     inner = translation.program
     if inner.input_names != (ENTRY,) or inner.outputs != (EXIT,):
         raise CheckError(Fault(
-            "a program with a partition takes items and gives items: it has no sources, reads and "
+            "a program with a partition takes items and gives items: it reads and "
             "writes no files, and prints nothing", partition.span,
         ))  # fmt: skip
     missing = [name for name in partition.by if name not in columns.names]

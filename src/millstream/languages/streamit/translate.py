@@ -28,6 +28,7 @@ from millstream.languages.language import Translation
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.balance import Balance, Unbalanced, balanced
 from millstream.languages.streamit.build import build
+from millstream.languages.streamit.clocks import with_clocks
 from millstream.languages.streamit.compose import Built
 from millstream.languages.streamit.files import Entry, Files, Rounds, files_of
 from millstream.languages.streamit.flat import Actor, Channel, Flat, flattened
@@ -61,6 +62,8 @@ def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
     except Unbalanced as error:
         raise CheckError(list(error.faults)) from None
     faults: list[Fault] = []
+    if flat.entry is not None:
+        balance = with_clocks(flat, balance, shapes_of(flat).get(flat.entry.number))
     links = links_of(flat, balance, faults)
     if faults:
         raise CheckError(faults)
@@ -81,9 +84,12 @@ def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
         sinks[TEXTS] = "raw:-"
     may_repeat = flat.entry is None
     entry = Entry(ENTRY, *balance.entry, built.node.span)
+    # Beside items from outside, files are read to their end.
+    read_whole = {file.name: f"raw:{file.path}" for file in files.read}
     return Translation(
-        program, rounds.sources(None) if may_repeat else {}, sinks, noted(program),
-        warnings=(*odd, *files.leftovers()), rounds=rounds.sources if may_repeat else None,
+        program, rounds.sources(None) if may_repeat else read_whole, sinks, noted(program),
+        warnings=(*odd, *(files.leftovers() if may_repeat else ())),
+        rounds=rounds.sources if may_repeat else None,
         leftovers=None if may_repeat or flat.changes else entry.leftovers,
     )  # fmt: skip
 
@@ -115,7 +121,7 @@ class _Made:
         }
 
     def program(self) -> Program:
-        shapes = self.shapes()
+        shapes = shapes_of(self.flat)
         for channel in self.flat.channels:
             shape = shapes[channel.number]
             type_ = QueueType(schema_of_items(shape))
@@ -144,29 +150,6 @@ class _Made:
             span = self.built.node.span
             raise CheckError(Fault("this program gives nothing and prints nothing", span))
         return self.wiring.program(outputs)
-
-    def shapes(self) -> dict[int, Shape]:
-        """What travels on each channel; dealers pass on what they get."""
-        shapes: dict[int, Shape] = {}
-        for actor in self.flat.actors:
-            if isinstance(actor.work, Filter):
-                for channel, shape in (
-                    *((c, actor.work.taken) for c in actor.inputs),
-                    *((c, actor.work.given) for c in actor.outputs),
-                ):
-                    if shape is not None:
-                        shapes[channel.number] = shape
-        missing = True
-        while missing:
-            missing = False
-            for actor in self.flat.actors:
-                ends = (*actor.inputs, *actor.outputs)
-                known = [shapes[c.number] for c in ends if c.number in shapes]
-                if isinstance(actor.work, Weights) and known:
-                    for channel in ends:
-                        missing |= channel.number not in shapes
-                        shapes.setdefault(channel.number, known[0])
-        return shapes
 
     # --- actors ---
 
@@ -262,6 +245,30 @@ class _Made:
         queue = Queue(self.wiring.fresh("printed_first"), PRINTED)
         self.wiring.connect(work, (self.tick_queue(),), (queue,), None, ())
         return queue
+
+
+def shapes_of(flat: Flat) -> dict[int, Shape]:
+    """What travels on each channel; dealers pass on what they get."""
+    shapes: dict[int, Shape] = {}
+    for actor in flat.actors:
+        if isinstance(actor.work, Filter):
+            for channel, shape in (
+                *((c, actor.work.taken) for c in actor.inputs),
+                *((c, actor.work.given) for c in actor.outputs),
+            ):
+                if shape is not None:
+                    shapes[channel.number] = shape
+    missing = True
+    while missing:
+        missing = False
+        for actor in flat.actors:
+            ends = (*actor.inputs, *actor.outputs)
+            known = [shapes[c.number] for c in ends if c.number in shapes]
+            if isinstance(actor.work, Weights) and known:
+                for channel in ends:
+                    missing |= channel.number not in shapes
+                    shapes.setdefault(channel.number, known[0])
+    return shapes
 
 
 def noted(program: Program) -> tuple[str, ...]:
