@@ -14,8 +14,7 @@ from typing import Any
 
 from millstream.broker.asking import asked
 from millstream.broker.core import Accepted, Broker, Publish, Refused, Silence
-from millstream.broker.cursor import Message as Told
-from millstream.broker.cursor import Subscriber
+from millstream.broker.cursor import Subscriber, ToldMessage
 from millstream.broker.cutting import part_of
 from millstream.broker.env import Env
 from millstream.broker.evaluate import Changes
@@ -86,7 +85,7 @@ class Replica:
     steps: dict[Any, int] = field(default_factory=dict)
     told: set[tuple[Any, ...]] = field(default_factory=set)
 
-    def hear(self, message: Told) -> None:
+    def hear(self, message: ToldMessage) -> None:
         if message.kind == "reset":
             self.rows = {}
         for row in message.data.get("rows", ()):

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.broker.asking import Asked, asked
+from millstream.broker.asking import AskedRows, asked
 from millstream.broker.core import Accepted, Broker, Publish, Refused, Silence
-from millstream.broker.cursor import Message, Subscriber, position_in
+from millstream.broker.cursor import Subscriber, ToldMessage, position_in
 from millstream.broker.log import LogFailed
 from millstream.broker.soft import ENDING
 from millstream.broker.ticks import Fate
@@ -55,10 +55,10 @@ class Replica:
     steps: dict[Any, int] = field(default_factory=dict)
 
     @property
-    def wanted(self) -> Asked:
+    def wanted(self) -> AskedRows:
         return asked(PROGRAM.views[self.view], self.where)
 
-    def hear(self, message: Message) -> None:
+    def hear(self, message: ToldMessage) -> None:
         if message.kind == "reset":
             self.rows = {}
         for row in message.data.get("rows", ()):

@@ -66,7 +66,7 @@ def progress_overtakes_rows(patch: pytest.MonkeyPatch) -> None:
 def progress_of_early_messages_counts(patch: pytest.MonkeyPatch) -> None:
     right = incoming.Incoming.taken
 
-    def taken(self: incoming.Incoming, held: knowledge.Held, known: Any) -> Any:
+    def taken(self: incoming.Incoming, held: knowledge.HeldRelation, known: Any) -> Any:
         known = list(known)
         ready = right(self, held, known)
         early = [one for one in self.early if one in known]
@@ -80,23 +80,23 @@ def progress_of_early_messages_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_gap_list_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    right = knowledge.Held.fits
+    right = knowledge.HeldRelation.fits
 
-    def fits(self: knowledge.Held, known: Any) -> bool:
+    def fits(self: knowledge.HeldRelation, known: Any) -> bool:
         is_later = known.through > self.through and known.after >= self.through
         return right(self, known) or (known.incarnation == self.incarnation and is_later)
 
-    patch.setattr(knowledge.Held, "fits", fits)
+    patch.setattr(knowledge.HeldRelation, "fits", fits)
 
 
 def what_comes_twice_counts_twice(patch: pytest.MonkeyPatch) -> None:
-    right = knowledge.Held.fits
+    right = knowledge.HeldRelation.fits
 
-    def fits(self: knowledge.Held, known: Any) -> bool:
+    def fits(self: knowledge.HeldRelation, known: Any) -> bool:
         is_again = known.incarnation == self.incarnation and known.through == self.through
         return right(self, known) or (is_again and known.after > 0 and known.after != known.through)
 
-    patch.setattr(knowledge.Held, "fits", fits)
+    patch.setattr(knowledge.HeldRelation, "fits", fits)
 
 
 def numbers_are_used_again_after_a_restart(patch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def numbers_are_used_again_after_a_restart(patch: pytest.MonkeyPatch) -> None:
 
 
 def another_incarnation_may_go_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge.Held, "covers", lambda *_: True)
+    patch.setattr(knowledge.HeldRelation, "covers", lambda *_: True)
 
 
 def a_gap_is_answered_from_one_number_too_late(patch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def a_checkpoint_forgets_how_far_it_is(patch: pytest.MonkeyPatch) -> None:
 def nobody_asks_twice(patch: pytest.MonkeyPatch) -> None:
     right = incoming.Incoming.question
 
-    def question(self: incoming.Incoming, held: knowledge.Held, now: int) -> Any:
+    def question(self: incoming.Incoming, held: knowledge.HeldRelation, now: int) -> Any:
         made = right(self, held, now)
         self.next_ask = 1 << 62
         return made
@@ -161,7 +161,7 @@ def one_way_is_enough_to_be_known(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_relation_is_final_with_one_of_its_streams(patch: pytest.MonkeyPatch) -> None:
-    def is_over(self: incoming.Imports, one: Any, held: knowledge.Held) -> bool:
+    def is_over(self: incoming.Imports, one: Any, held: knowledge.HeldRelation) -> bool:
         return any(held.progress.get(s, START_OF_TIME) >= 200 for s in one.streams)
 
     patch.setattr(incoming.Imports, "_is_over", is_over)

@@ -10,7 +10,7 @@ from millstream.broker.cutting import part_of
 from millstream.broker.loading import load_part
 from millstream.broker.placement import Placement, read_placement
 from millstream.errors import MillstreamError, UsageError
-from millstream.languages.served import Part, Served
+from millstream.languages.served import BrokerPart, Served
 from millstream.source import Source
 from tests.broker.world import served
 
@@ -37,7 +37,7 @@ def placed(text: str) -> Placement:
     return read_placement(Source("brokers.toml", text))
 
 
-def part(text: str, broker: str) -> tuple[Served, Part]:
+def part(text: str, broker: str) -> tuple[Served, BrokerPart]:
     made = part_of(served(TEXT), placed(text), broker)
     assert made.part is not None
     assert load_part(Source("part", made.text), {}) == made, "it can be read again elsewhere"

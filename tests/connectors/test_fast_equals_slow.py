@@ -12,7 +12,7 @@ from millstream.calculus.graph import Input
 from millstream.connectors.layout import layout_in, layout_of_objects
 from millstream.connectors.read_csv import CsvDecoder
 from millstream.connectors.read_jsonl import JsonlDecoder
-from millstream.connectors.window import Step
+from millstream.connectors.window import DecodedStep
 from tests.connectors.inputs import ALL_CHANGES, ALL_TYPES, TRADES, plain
 
 CAREFUL = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,7 +44,7 @@ ANY_CELL = st.one_of(
 )
 
 
-def same(fast: Step, slow: Step) -> None:
+def same(fast: DecodedStep, slow: DecodedStep) -> None:
     assert plain(slow.batch) == plain(fast.batch)
     assert slow.rejected == fast.rejected
     assert (slow.end, slow.lines) == (fast.end, fast.lines)

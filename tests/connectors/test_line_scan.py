@@ -10,13 +10,13 @@ import pytest
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TEXT, QueueType, Schema
 from millstream.connectors.read_lines import LinesDecoder, lines_decoder
-from millstream.connectors.window import Window, decoded
+from millstream.connectors.window import FileWindow, decoded
 
 LINE = Input("input", QueueType(Schema.of(line=TEXT)), is_numbered=True)
 
 
 def lines_of(data: bytes, piece: int, chunk_rows: int) -> list[object]:
-    window = Window(io.BytesIO(data).read, "lines", piece)
+    window = FileWindow(io.BytesIO(data).read, "lines", piece)
     chunks = decoded(window, lines_decoder(LINE, chunk_rows)(window))
     return [line for chunk in chunks for (line,) in chunk.batch.rows()]
 
@@ -37,10 +37,10 @@ def test_both_ways_cut_the_same_lines(seed: int, monkeypatch: pytest.MonkeyPatch
         return texts, end
 
     monkeypatch.setattr(LinesDecoder, "_quickly", watched)
-    monkeypatch.setattr(Window, "is_small", False)
+    monkeypatch.setattr(FileWindow, "is_small", False)
     found = lines_of(data, piece, rows)
     assert all(took) or letters != "ab\n" or not data.endswith(b"\n")
-    monkeypatch.setattr(Window, "is_small", True)
+    monkeypatch.setattr(FileWindow, "is_small", True)
     assert lines_of(data, piece, rows) == found
     text = data.decode("latin-1")
     if "\r" not in text:

@@ -21,7 +21,7 @@ from millstream.connectors import ordered
 from millstream.connectors.blocks import ROWS, Blocks, write_rows
 from millstream.connectors.location import parse_location
 from millstream.connectors.memory import MemoryReader
-from millstream.connectors.ordered import OrderedReader, Stretch, stretches
+from millstream.connectors.ordered import FileRun, OrderedReader, stretches
 from millstream.connectors.read import open_reader
 from millstream.connectors.sorting import Sorter
 from millstream.connectors.times import Spread, spread_of
@@ -124,14 +124,14 @@ def test_files_in_order_by_name_stay_so_and_only_what_overlaps_is_sorted() -> No
         return Spread(oldest, newest, behind)
 
     in_order = [spread(1, 5), None, spread(5, 9), spread(9, 9)]
-    assert [Stretch((0, 1, 2, 3), is_in_order=True)] == stretches(in_order, 0)
+    assert [FileRun((0, 1, 2, 3), is_in_order=True)] == stretches(in_order, 0)
     overlapping = [spread(20, 30), spread(1, 5), spread(4, 9), spread(10, 19), None]
     assert [
-        Stretch((4,), is_in_order=True), Stretch((1, 2), is_in_order=False),
-        Stretch((3,), is_in_order=True), Stretch((0,), is_in_order=True),
+        FileRun((4,), is_in_order=True), FileRun((1, 2), is_in_order=False),
+        FileRun((3,), is_in_order=True), FileRun((0,), is_in_order=True),
     ] == stretches(overlapping, 0)  # fmt: skip
     assert all(s.is_in_order for s in stretches(overlapping, 1))
-    assert [Stretch((0,), is_in_order=False)] == stretches([spread(1, 5, 3)], 2)
+    assert [FileRun((0,), is_in_order=False)] == stretches([spread(1, 5, 3)], 2)
 
 
 def test_the_spread_of_times_is_exact_at_both_ends_of_time() -> None:

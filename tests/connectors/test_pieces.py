@@ -23,7 +23,7 @@ from millstream.connectors.read import file_opener, open_reader
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
 from millstream.connectors.settings import settings_in, settings_of
-from millstream.connectors.window import TextReader, Window, decoded
+from millstream.connectors.window import FileWindow, TextReader, decoded
 from millstream.errors import CheckError, RunError, UsageError
 from tests.connectors.inputs import ALL_TYPES, TRADES, everything, read_all
 
@@ -179,7 +179,7 @@ def test_many_json_lines(folder: Path, data: bytes, sizes: list[int], cuts: list
 def test_the_compiled_search_for_rows_is_the_obvious_one(
     data: bytes, final: bool, just_one: bool
 ) -> None:
-    window = Window(io.BytesIO(data).read, "x.csv")
+    window = FileWindow(io.BytesIO(data).read, "x.csv")
     window.final = final
     slow = csv_rows_slowly(window, LONGEST, just_one=just_one)
     assert slow == csv_rows_quickly(window, LONGEST, just_one=just_one)
@@ -265,7 +265,7 @@ def test_windows_of_any_size_see_the_same_rows(name: str) -> None:
     decoder_of: Any = csv_decoder if name == "x.csv" else jsonl_decoder
     expected = everything(whole(data, location, name, 1000), TRADES)
     for piece in (7, 500, 1500, 2000):
-        window = Window(io.BytesIO(data).read, name, piece)
+        window = FileWindow(io.BytesIO(data).read, name, piece)
         decoder = decoder_of(TRADES, 1000, 1000)(window)
         assert expected == everything(list(decoded(window, decoder)), TRADES)
 

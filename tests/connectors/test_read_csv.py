@@ -22,7 +22,7 @@ from millstream.connectors.chunks import Rejected
 from millstream.connectors.location import parse_location
 from millstream.connectors.read import open_reader
 from millstream.connectors.read_csv import csv_decoder
-from millstream.connectors.window import Window, decoded
+from millstream.connectors.window import FileWindow, decoded
 from millstream.errors import CheckError, RunError
 from tests.connectors.inputs import TRADES, everything, read_all, read_text
 
@@ -229,7 +229,7 @@ PIECES = (
 @pytest.mark.parametrize("chunk_rows", [1, 2, 1000])
 def test_rows_do_not_depend_on_how_the_file_is_read(piece: int, chunk_rows: int) -> None:
     def read(piece: int, chunk_rows: int) -> object:
-        window = Window(io.BytesIO(PIECES).read, "x.csv", piece)
+        window = FileWindow(io.BytesIO(PIECES).read, "x.csv", piece)
         chunks = list(decoded(window, csv_decoder(TRADES, chunk_rows, 900)(window)))
         assert all(c.read <= chunk_rows for c in chunks)
         return everything(chunks, TRADES)

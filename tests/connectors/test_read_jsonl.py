@@ -19,7 +19,7 @@ from millstream.calculus.types import (
 from millstream.connectors.location import parse_location
 from millstream.connectors.read import open_reader
 from millstream.connectors.read_jsonl import jsonl_decoder
-from millstream.connectors.window import Window, decoded
+from millstream.connectors.window import FileWindow, decoded
 from millstream.errors import CheckError
 from tests.connectors.inputs import TRADES, everything, read_all, read_text
 
@@ -187,7 +187,7 @@ PIECES = (
 @pytest.mark.parametrize("chunk_rows", [1, 2, 1000])
 def test_rows_do_not_depend_on_how_the_file_is_read(piece: int, chunk_rows: int) -> None:
     def read(piece: int, chunk_rows: int) -> object:
-        window = Window(io.BytesIO(PIECES).read, "x.jsonl", piece)
+        window = FileWindow(io.BytesIO(PIECES).read, "x.jsonl", piece)
         chunks = list(decoded(window, jsonl_decoder(TRADES, chunk_rows, 902)(window)))
         return everything(chunks, TRADES)
 

@@ -19,7 +19,7 @@ from millstream.connectors.read import open_reader
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
 from millstream.connectors.units import question_files
-from millstream.connectors.window import Window
+from millstream.connectors.window import FileWindow
 from millstream.errors import CheckError, UsageError
 from tests.connectors.inputs import everything, plain, read_all
 
@@ -55,7 +55,7 @@ def test_a_number_counts_its_unit_in_every_text_quickly_and_slowly(
         (f"at,n,until\n{cell},1,{cell}\n", csv_decoder),
         (f'{{"at": {quoted}, "n": 1, "until": {quoted}}}\n', jsonl_decoder),
     ):
-        window = Window(io.BytesIO(text.encode()).read, "x")
+        window = FileWindow(io.BytesIO(text.encode()).read, "x")
         decoder = decoder_of(input_, 10)(window)
         steps = [
             way(window.data, window.start, window.line, final=True)

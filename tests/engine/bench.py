@@ -9,7 +9,7 @@ from typing import Any
 from millstream.calculus.graph import Program
 from millstream.connectors.location import Location
 from millstream.engine.checkpoint import Checkpoint
-from millstream.engine.clock import Known
+from millstream.engine.clock import SeenOfInput
 from millstream.engine.delivery import Delivery
 from millstream.engine.job import Job, Report
 from millstream.engine.layout import Choice, Description
@@ -26,7 +26,7 @@ from millstream.engine.spark.wire import Wire, message_of, wired
 from millstream.engine.spark.worker import rows_from
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
-from millstream.engine.state import Memory
+from millstream.engine.state import WorkerMemory
 from millstream.engine.storage.files import LocalFiles
 from millstream.plan.batch import Batch, concat_batches
 from tests.laws.runs import Collector
@@ -111,11 +111,11 @@ class Bench:
         )  # fmt: skip
         self.planner = Planner(self.spec, self.files, clock)
         self.last = last_manifest(self.files) or first_manifest(program)
-        self.known: Sequence[Known] = known_in(self.last)
+        self.known: Sequence[SeenOfInput] = known_in(self.last)
         self.delivery.next = dict.fromkeys(self.delivery.sinks, self.last["version"] + 1)
 
-    def _new_memory(self) -> Memory:
-        return Memory(
+    def _new_memory(self) -> WorkerMemory:
+        return WorkerMemory(
             self.description, self.layout, self.files, self.layout.plan.program.queue_types()
         )
 

@@ -12,7 +12,7 @@ import pytest
 from millstream.api import Compiled
 from millstream.connectors.location import parse_location
 from millstream.engine.points import VARIABLE
-from millstream.languages.sawzall.translate import Settings, translated
+from millstream.languages.sawzall.translate import ProgramSettings, translated
 from millstream.source import Source
 from tests.engine.following import Following
 from tests.engine.running import Commands
@@ -40,7 +40,7 @@ def test_tables_are_told_now_and_then_while_an_input_is_followed(tmp_path: Path)
     folder = tmp_path / "lines"
     folder.mkdir()
     (folder / "1.txt").write_text("".join(f"{word}\n" for word in words))
-    program = translated(Source("n.szl", COUNTS), tmp_path, Settings(every=5), {}).program
+    program = translated(Source("n.szl", COUNTS), tmp_path, ProgramSettings(every=5), {}).program
     given = {"inputs": {"input": parse_location("*.txt", folder)}, "engine": "local"}
     with Following(Compiled(program), given, tmp_path / "kept") as following:
         following.wait("read", len(words))

@@ -24,7 +24,7 @@ from millstream.calculus.terms import Call, Term
 from millstream.engine.local.run import plan_for
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.kernel import Kernel
-from millstream.languages.sawzall.translate import Settings, translated
+from millstream.languages.sawzall.translate import ProgramSettings, translated
 from millstream.languages.streamit.load import load
 from millstream.plan.cube_parts import cubes_in_parts
 from millstream.source import Source
@@ -38,7 +38,7 @@ from tests.laws.test_scripts import scripts
 from tests.seeds import seeded
 
 
-def _script(written: tuple[str, Settings]) -> Program:
+def _script(written: tuple[str, ProgramSettings]) -> Program:
     return translated(Source("script.szl", written[0]), Path(), written[1], {}).program
 
 
@@ -58,7 +58,8 @@ def _in_parts(cube: Cubify) -> Program:
 
 
 SETTINGS = st.sampled_from([
-    Settings(timezone="Asia/Kolkata", every=5), Settings(window=7), Settings(prints_emits=True),
+    ProgramSettings(timezone="Asia/Kolkata", every=5), ProgramSettings(window=7),
+    ProgramSettings(prints_emits=True),
 ])  # fmt: skip
 ALL_KINDS = programs()
 #: Whatever laws are tried on: how many of each at a time, and how often at most. The first of

@@ -17,7 +17,7 @@ from millstream.api import Compiled
 from millstream.calculus.graph import Program
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import AllRejected
-from millstream.languages.sawzall.translate import Settings, translated
+from millstream.languages.sawzall.translate import ProgramSettings, translated
 from millstream.source import Source
 from tests.laws.runs import Collector, Rows
 from tests.laws.test_checkpoints import in_many_goes, in_one_go
@@ -95,12 +95,12 @@ def case_of(
     text: str, lines: list[str], folder: Path, chance: random.Random
 ) -> tuple[Program, dict[str, Location]]:
     """A script with some settings, and its lines in two files."""
-    given = Settings(
+    given = ProgramSettings(
         ignores_undefined=chance.random() < 0.3,
         window=chance.choice((None, None, 7)), every=chance.choice((None, 5)),
     )  # fmt: skip
     if given.window is not None:
-        given = Settings(ignores_undefined=given.ignores_undefined, window=given.window)
+        given = ProgramSettings(ignores_undefined=given.ignores_undefined, window=given.window)
     program = translated(Source("p.szl", text), folder, given, {}).program
     cut = chance.randrange(len(lines) + 1)
     for name, part in (("a", lines[:cut]), ("b", lines[cut:])):

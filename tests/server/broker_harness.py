@@ -22,7 +22,7 @@ from millstream.server.app import make_app
 from millstream.server.broker_run import BrokerRun
 from millstream.server.brokers import BROKER_ROUTES
 from millstream.server.listen import bound, config_of
-from millstream.server.routes import Scope
+from millstream.server.routes import TokenScope
 from millstream.server.tokens import Tokens
 from tests.broker.world import served
 from tests.server.harness import PUBLISHER, READER, wait_until
@@ -49,9 +49,9 @@ def running(folder: Path, text: str = TEXT) -> Iterator[tuple[httpx.Client, Brok
     own = bound(0)
     host = f"127.0.0.1:{own.getsockname()[1]}"
     scopes = {
-        READER: {Scope.READ},
-        PUBLISHER: {Scope.PUBLISH},
-        BOTH: {Scope.READ, Scope.PUBLISH, Scope.ADMIN},
+        READER: {TokenScope.READ},
+        PUBLISHER: {TokenScope.PUBLISH},
+        BOTH: {TokenScope.READ, TokenScope.PUBLISH, TokenScope.ADMIN},
     }
     tokens = Tokens({token: frozenset(some) for token, some in scopes.items()})
     app = make_app(run, tokens, frozenset({host}), BROKER_ROUTES)

@@ -20,8 +20,8 @@ import uvicorn
 from millstream import api
 from millstream.server.app import make_app
 from millstream.server.listen import bound, config_of
-from millstream.server.routes import Scope
-from millstream.server.serving import RECOVERING, RUNNING, Serving, Settings
+from millstream.server.routes import TokenScope
+from millstream.server.serving import RECOVERING, RUNNING, ServeSettings, Serving
 from millstream.server.tokens import Tokens
 
 READER, PUBLISHER = "reader-token-0123456789", "publisher-token-0123456789"
@@ -72,7 +72,7 @@ def wait_until(holds: Any, seconds: float = 400.0) -> None:
 @contextmanager
 def running(folder: Path, **settings: Any) -> Iterator[tuple[httpx.Client, Serving]]:
     """A server inside this process, with its run in a thread; it is over or following."""
-    serving = Serving(api.compile(folder), Settings(checkpoint=folder / "ck", **settings))
+    serving = Serving(api.compile(folder), ServeSettings(checkpoint=folder / "ck", **settings))
     serving.start(lambda: None)
     follows = settings.get("follow", False)
     wait_until(lambda: serving.status not in ((RECOVERING,) if follows else (RECOVERING, RUNNING)))
@@ -90,7 +90,9 @@ def listening(serving: Serving) -> Iterator[httpx.Client]:
     """A client of a server that listens on a port of its own."""
     own = bound(0)
     host = f"127.0.0.1:{own.getsockname()[1]}"
-    tokens = Tokens({READER: frozenset({Scope.READ}), PUBLISHER: frozenset({Scope.PUBLISH})})
+    tokens = Tokens(
+        {READER: frozenset({TokenScope.READ}), PUBLISHER: frozenset({TokenScope.PUBLISH})}
+    )
     server = uvicorn.Server(config_of(make_app(serving, tokens, frozenset({host}))))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
     thread.start()

@@ -18,8 +18,8 @@ from millstream import api
 from millstream.olap.groups import Limits
 from millstream.server.app import ROUTES, make_app
 from millstream.server.listen import bound, config_of
-from millstream.server.routes import Bounds, Scope
-from millstream.server.serving import Serving, Settings
+from millstream.server.routes import Bounds, TokenScope
+from millstream.server.serving import ServeSettings, Serving
 from millstream.server.tokens import Tokens
 from tests.server.harness import READER, listening, project, running, wait_until
 
@@ -39,7 +39,7 @@ def hasty(serving: Serving, seconds: float) -> Iterator[str]:
     own = bound(0)
     host = f"127.0.0.1:{own.getsockname()[1]}"
     routes = tuple(replace(r, bounds=Bounds(seconds=seconds)) for r in ROUTES)
-    tokens = Tokens({READER: frozenset({Scope.READ})})
+    tokens = Tokens({READER: frozenset({TokenScope.READ})})
     server = uvicorn.Server(config_of(make_app(serving, tokens, frozenset({host}), routes)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [own]}, daemon=True)
     thread.start()
@@ -109,7 +109,7 @@ def test_who_takes_no_answers_holds_up_nobody(asked: tuple[httpx.Client, Serving
 
 
 def test_until_the_state_is_there_again_one_is_asked_to_wait(tmp_path: Path) -> None:
-    serving = Serving(api.compile(project(tmp_path, ROWS)), Settings())
+    serving = Serving(api.compile(project(tmp_path, ROWS)), ServeSettings())
     with listening(serving) as client:  # its run has not been started
         for reply in (client.get("/cubes"), client.post(f"{CUBE}/query", json={})):
             assert reply.status_code == 503 and reply.headers["Retry-After"] == "1"

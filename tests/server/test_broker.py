@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from millstream.server.broker_run import BrokerRun
 from millstream.server.brokers import BROKER_ROUTES, LARGEST_BATCH
-from millstream.server.routes import Route, Scope
+from millstream.server.routes import Route, TokenScope
 from tests.server.broker_harness import BOTH, events, lines, running
 from tests.server.harness import PUBLISHER, READER, wait_until
 
@@ -49,13 +49,13 @@ def call(client: httpx.Client, route: Route, token: str | None) -> int:
 
 @pytest.mark.parametrize("route", BROKER_ROUTES, ids=lambda r: f"{r.method} {r.path}")
 def test_every_route_wants_a_token_of_its_scope(client: httpx.Client, route: Route) -> None:
-    if route.scope is Scope.OPEN:
+    if route.scope is TokenScope.OPEN:
         assert call(client, route, None) == 200
         return
     position = client.get("/status").json()["position"]
     for token in (None, "", "Bearer x", f"Bearer {BOTH}x", BOTH):
         assert call(client, route, token) == 401
-    other = PUBLISHER if route.scope is Scope.READ else READER
+    other = PUBLISHER if route.scope is TokenScope.READ else READER
     assert call(client, route, f"Bearer {other}") == 403
     assert client.get("/status").json()["position"] == position
 

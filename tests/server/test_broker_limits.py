@@ -21,7 +21,7 @@ from millstream.server.broker_run import BrokerRun
 from millstream.server.brokers import BROKER_ROUTES
 from millstream.server.listen import Address, bound, config_of
 from millstream.server.quotas import Allowance, Quota
-from millstream.server.routes import Refusal, Scope
+from millstream.server.routes import Refusal, TokenScope
 from millstream.server.tokens import Tokens, read_tokens
 from tests.broker.world import served
 from tests.server.broker_harness import BOTH, TEXT, lines, running
@@ -143,7 +143,7 @@ def bounded(tmp_path: Path) -> Iterator[tuple[str, ssl.SSLContext]]:
     run.start(lambda: None)
     own = bound(0)
     host = f"127.0.0.1:{own.getsockname()[1]}"
-    scopes = frozenset({Scope.READ, Scope.PUBLISH})
+    scopes = frozenset({TokenScope.READ, TokenScope.PUBLISH})
     tokens = Tokens({BOTH: scopes}, {BOTH: Quota(requests=1_000, rows=1)})
     app = make_app(run, tokens, frozenset({host}), BROKER_ROUTES)
     server = uvicorn.Server(config_of(app, Address(certificate=CERTIFICATE)))

@@ -13,7 +13,7 @@ import pytest
 from millstream.errors import UsageError
 from millstream.server.app import ROUTES
 from millstream.server.listen import bound
-from millstream.server.routes import Route, Scope
+from millstream.server.routes import Route, TokenScope
 from millstream.server.tokens import read_tokens
 from tests.server.harness import PUBLISHER, READER, project, running
 
@@ -42,7 +42,7 @@ def call(client: httpx.Client, route: Route, **headers: str) -> httpx.Response:
         return plain.get(path, headers=headers)
 
 
-GUARDED = [r for r in ROUTES if r.scope is not Scope.OPEN]
+GUARDED = [r for r in ROUTES if r.scope is not TokenScope.OPEN]
 
 
 @pytest.mark.parametrize("route", GUARDED, ids=lambda r: f"{r.method} {r.path}")
@@ -169,7 +169,7 @@ def test_a_file_of_tokens_is_only_for_its_owner(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="others can read"):
         read_tokens(path)
     path.chmod(0o600)
-    assert read_tokens(path).scopes(READER) == frozenset({Scope.READ, Scope.PUBLISH})
+    assert read_tokens(path).scopes(READER) == frozenset({TokenScope.READ, TokenScope.PUBLISH})
     for text in ("short read\n", f"{READER}\n", f"{READER} wrte\n", "\n"):
         path.write_text(text)
         with pytest.raises(UsageError):

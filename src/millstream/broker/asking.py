@@ -33,7 +33,7 @@ _PLAIN = frozenset({Kind.INTEGER, Kind.TIME, Kind.TEXT})
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRows:
     """A selection and a projection of a view."""
 
     view: ServedView
@@ -125,7 +125,7 @@ class Asked:
 def asked(
     view: ServedView, where: str | None = None, final: str | None = None, *,
     has_ranges: bool = False, has_mask: bool = False,
-) -> Asked:  # fmt: skip
+) -> AskedRows:  # fmt: skip
     """What is asked for in words, or all that is wrong with it."""
     if final not in (None, "all", "only"):
         raise UsageError(f'"{final[:40]}" is neither all nor only', hint="write final=only")
@@ -133,7 +133,7 @@ def asked(
         hint = "a stream with UNTIL, a WINDOW or a key that is a tick can make rows final"
         raise UsageError(f"no row of {view.name} can ever become final", hint=hint)
     term = None if where is None else condition(where, view.schema)
-    return Asked(view, term, where or "", final == "only", has_ranges, has_mask)
+    return AskedRows(view, term, where or "", final == "only", has_ranges, has_mask)
 
 
 def _conditions(term: Term | None) -> Iterator[Term]:

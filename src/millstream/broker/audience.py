@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from millstream.broker.asking import Asked
+from millstream.broker.asking import AskedRows
 from millstream.broker.evaluate import Changes
 from millstream.calculus.types import Row, Value
 
@@ -24,7 +24,7 @@ _KEPT = 64
 class Selection:
     """Mutable: what has changed for all who ask one question, as far as not all have heard it."""
 
-    def __init__(self, asked: Asked, position: int) -> None:
+    def __init__(self, asked: AskedRows, position: int) -> None:
         self.asked = asked
         self.listening: set[Subscriber] = set()
         #: Who has not heard all of what is kept.

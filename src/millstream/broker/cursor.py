@@ -19,10 +19,10 @@ from typing import Any
 
 import orjson
 
-from millstream.broker.asking import Asked
+from millstream.broker.asking import AskedRows
 from millstream.broker.core import Broker
 from millstream.broker.evaluate import Changes
-from millstream.broker.knowledge import NOTHING, Held
+from millstream.broker.knowledge import NOTHING, HeldRelation
 from millstream.broker.views import ViewRows
 
 #: So many rows of a state come in one message.
@@ -40,7 +40,7 @@ _LOST_WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ToldMessage:
     """What is told: a kind, the token that goes on behind it, and what there is to say."""
 
     kind: str
@@ -55,13 +55,13 @@ class ViewGone(Exception):
 class Subscriber:
     """Mutable: how far one who listens has been told."""
 
-    def __init__(self, broker: Broker, asked: Asked, after: str | None = None) -> None:
+    def __init__(self, broker: Broker, asked: AskedRows, after: str | None = None) -> None:
         self.broker = broker
         self.asked = asked
         self.position = position_in(broker, asked, after)
         self.is_reset = after is not None and self.position is None
         #: What the one who comes back has heard of; nothing is said before that is here.
-        self.heard = Held(stand=_stand_in(asked, after) if self.is_reset else {})
+        self.heard = HeldRelation(stand=_stand_in(asked, after) if self.is_reset else {})
         self.is_live = False
         self.told_known: dict[str, int] = {}
         with broker.showing:
@@ -93,7 +93,7 @@ class Subscriber:
         """Whether it is the view that was asked for, and not another with its name."""
         return view is self._heard_in and view.view.edition == self.asked.view.edition
 
-    def next(self) -> list[Message]:
+    def next(self) -> list[ToldMessage]:
         """All that there is to say now; nothing if nothing has changed."""
         with self.broker.showing:
             view = self.broker.views.get(self.asked.view.name)
@@ -101,26 +101,26 @@ class Subscriber:
                 raise ViewGone
             return self._next()
 
-    def _next(self) -> list[Message]:
+    def _next(self) -> list[ToldMessage]:
         needs = _needs(self.broker, self.asked)
         if any(need in self.broker.lost for need in needs):
-            return [Message(LOST, self._token(self.position), _LOST_WHY)]
-        here = Held(stand=_stand(self.broker, self.asked))
+            return [ToldMessage(LOST, self._token(self.position), _LOST_WHY)]
+        here = HeldRelation(stand=_stand(self.broker, self.asked))
         gone = self.heard.lost_to(here)
         if not gone and not here.covers(self.heard):
             return []
         self.heard = NOTHING
         changes = None if self.position is None else self._since(self.position)
-        messages: list[Message] = []
+        messages: list[ToldMessage] = []
         if changes is None:
             if self.position is not None or self.is_reset:
                 why = {"lost": gone} if gone else {}
-                messages.append(Message("reset", self._token(None), why))
+                messages.append(ToldMessage("reset", self._token(None), why))
             messages += self._state()
             self.is_live = False
         elif changes:
             data: dict[str, Any] = {"changes": self.asked.changes(changes)}
-            messages.append(Message("changes", self._token(self.view.position), data))
+            messages.append(ToldMessage("changes", self._token(self.view.position), data))
         self.is_reset = False
         self.position = self.view.position
         self.selection.heard(self, self.position)
@@ -128,7 +128,7 @@ class Subscriber:
             self.is_live = True
             since = self.broker.complete_since(self.asked.view.name)
             data = {"complete_since": since} if since else {}
-            messages.append(Message("live", self._token(self.position), data))
+            messages.append(ToldMessage("live", self._token(self.position), data))
         elif not messages:
             messages += self._progress()
         return messages
@@ -141,28 +141,30 @@ class Subscriber:
         changed = self.view.since(position)
         return None if changed is None else self.asked.shown(changed)
 
-    def _state(self) -> list[Message]:
+    def _state(self) -> list[ToldMessage]:
         records = self.asked.records(self.asked.shown(self.view.rows))
         pieces = [records[n : n + PIECE] for n in range(0, len(records), PIECE)] or [[]]
         last = len(pieces) - 1
         return [
-            Message("state", self._token(self.view.position if n == last else None), {"rows": p})
+            ToldMessage(
+                "state", self._token(self.view.position if n == last else None), {"rows": p}
+            )
             for n, p in enumerate(pieces)
         ]
 
-    def _progress(self) -> list[Message]:
+    def _progress(self) -> list[ToldMessage]:
         """How far time is known, if that has moved on since it was last told."""
         known = self.broker.horizons
         if known == self.told_known:
             return []
         self.told_known = known
-        return [Message("progress", self._token(self.position), {"horizons": known})]
+        return [ToldMessage("progress", self._token(self.position), {"horizons": known})]
 
     def _token(self, position: int | None) -> str:
         return token_of(self.broker, self.asked, position)
 
 
-def token_of(broker: Broker, asked: Asked, position: int | None) -> str:
+def token_of(broker: Broker, asked: AskedRows, position: int | None) -> str:
     place = _PART if position is None else str(position)
     token = f"{broker.identity}.{asked.view.edition}.{asked.digest}.{place}"
     stand = _stand(broker, asked)
@@ -171,7 +173,7 @@ def token_of(broker: Broker, asked: Asked, position: int | None) -> str:
     return f"{token}.{base64.urlsafe_b64encode(orjson.dumps(stand)).decode().rstrip('=')}"
 
 
-def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:
+def position_in(broker: Broker, asked: AskedRows, token: str | None) -> int | None:
     """The position that a token names; None if it is not one of this log, program and question."""
     prefix = f"{broker.identity}.{asked.view.edition}.{asked.digest}."
     if token is None or not token.startswith(prefix):
@@ -181,7 +183,7 @@ def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:
     return int(place) if is_number else None
 
 
-def _stand(broker: Broker, asked: Asked) -> dict[str, int]:
+def _stand(broker: Broker, asked: AskedRows) -> dict[str, int]:
     """How much of the logs of other brokers a view is made of now, by the way that it took."""
     if broker.evaluations is None:
         return {}
@@ -190,13 +192,13 @@ def _stand(broker: Broker, asked: Asked) -> dict[str, int]:
     return {f"{way} {need}": number for need in needs for way, number in held[need].stand.items()}
 
 
-def _needs(broker: Broker, asked: Asked) -> frozenset[str]:
+def _needs(broker: Broker, asked: AskedRows) -> frozenset[str]:
     """The relations of other brokers, and the streams, that a view is made of."""
     part = broker.served.part
     return frozenset() if part is None else part.needs.get(asked.view.name, frozenset())
 
 
-def _stand_in(asked: Asked, token: str | None) -> dict[str, int]:
+def _stand_in(asked: AskedRows, token: str | None) -> dict[str, int]:
     """What a token of the same view and question says of other logs; nothing if it is damaged."""
     parts = (token or "").split(".")
     if len(parts) != 5 or parts[1:3] != [asked.view.edition, asked.digest]:

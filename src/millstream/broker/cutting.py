@@ -26,10 +26,10 @@ from millstream.calculus.wiring import Queue, Wiring, needed_for
 from millstream.errors import CheckError
 from millstream.languages.served import (
     Always,
+    BrokerPart,
     Exported,
     Imported,
     Need,
-    Part,
     Served,
     WhileIn,
     Wired,
@@ -52,7 +52,7 @@ def part_of(served: Served, placement: Placement, broker: str) -> Served:
                   needs=needs)  # fmt: skip
 
 
-def _needs_at(placed: Placed, part: Part, stream: str) -> tuple[Need, ...]:
+def _needs_at(placed: Placed, part: BrokerPart, stream: str) -> tuple[Need, ...]:
     """What the rows of a stream are needed for, as far as its broker can know that."""
     if stream in part.exports:
         return (Always("other brokers are sent it as it is"),)
@@ -246,7 +246,7 @@ class Placed:
             for name, sender in self.senders[broker].items()
         }  # fmt: skip
 
-    def part(self, broker: str) -> tuple[Part, Program | None, Program | None]:
+    def part(self, broker: str) -> tuple[BrokerPart, Program | None, Program | None]:
         """What a broker has, with its live and its settled program."""
         imports = {other: self.imports(other) for other in self.placement.brokers}
         receivers: dict[str, set[str]] = {}
@@ -268,8 +268,17 @@ class Placed:
         elsewhere = {n: host for n, host in self.hosts.items() if host != broker}
         needs = {name: some & imports[broker].keys() for name, some in needs.items()}
         until = {n: s.until for n, s in self.served.streams.items() if s.until is not None}
-        part = Part(broker, self.edition, hosted, elsewhere, imports[broker], exports, horizons,
-                    needs, until)  # fmt: skip
+        part = BrokerPart(
+            broker,
+            self.edition,
+            hosted,
+            elsewhere,
+            imports[broker],
+            exports,
+            horizons,
+            needs,
+            until,
+        )
         return part, live, settled
 
 

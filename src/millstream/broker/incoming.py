@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from millstream.broker.knowledge import NOTHING, Held, Knowledge
+from millstream.broker.knowledge import NOTHING, HeldRelation, Knowledge
 from millstream.broker.messages import Curiosity, Numbers, Wish
 from millstream.broker.records import KnownRecord
 from millstream.calculus.types import START_OF_TIME
-from millstream.languages.served import Imported, Part
+from millstream.languages.served import BrokerPart, Imported
 
 #: How long is waited before one asks again, at first and at most, in microseconds.
 FIRST, LONGEST = 50_000, 2_000_000
@@ -45,7 +45,7 @@ class Incoming:
 
     # --- what comes ---
 
-    def look_for_losses(self, held: Held, message: KnownRecord | Numbers) -> None:
+    def look_for_losses(self, held: HeldRelation, message: KnownRecord | Numbers) -> None:
         """Whether what is here can ever go on, as far as a message tells."""
         if isinstance(message, KnownRecord):
             if message.incarnation != held.incarnation:
@@ -62,7 +62,7 @@ class Incoming:
             if self.wish(now) is Wish.ROWS:  # else it is known now, and that is all that is wanted
                 self._ask_by(now + FIRST)
 
-    def taken(self, held: Held, known: Iterable[KnownRecord]) -> list[KnownRecord]:
+    def taken(self, held: HeldRelation, known: Iterable[KnownRecord]) -> list[KnownRecord]:
         """What can be taken on now, in order; what is early waits."""
         waiting = [*self.early, *known]
         ready: list[KnownRecord] = []
@@ -70,15 +70,15 @@ class Incoming:
             best = max(fitting, key=lambda one: one.through)
             ready.append(best)
             waiting.remove(best)
-            held = Held(best.incarnation, best.through, best.progress, best.stand)
+            held = HeldRelation(best.incarnation, best.through, best.progress, best.stand)
         self.early = [one for one in waiting if self._is_early(one, held)][-_MOST_EARLY:]
         return ready
 
     @staticmethod
-    def _is_early(known: KnownRecord, held: Held) -> bool:
+    def _is_early(known: KnownRecord, held: HeldRelation) -> bool:
         return known.incarnation == held.incarnation and known.after > held.through
 
-    def gaps(self, held: Held) -> list[tuple[int, int]]:
+    def gaps(self, held: HeldRelation) -> list[tuple[int, int]]:
         """What is missing between what is here and the largest number that was heard of."""
         if self.incarnation not in ("", held.incarnation):
             return [(0, self.heard)]
@@ -95,7 +95,7 @@ class Incoming:
 
     # --- asking ---
 
-    def settled(self, held: Held, *, has_moved: bool, now: int) -> None:
+    def settled(self, held: HeldRelation, *, has_moved: bool, now: int) -> None:
         """After some of it has been taken on, or could not be."""
         self.early = [one for one in self.early if self._is_early(one, held)]
         if has_moved:
@@ -114,7 +114,7 @@ class Incoming:
             return Wish.NOTHING
         return Wish.ROWS if not self.one.is_lazy or self.wanted_until > now else Wish.NUMBERS
 
-    def question(self, held: Held, now: int) -> Curiosity | None:
+    def question(self, held: HeldRelation, now: int) -> Curiosity | None:
         """What to ask for now, if it is time."""
         if now < self.next_ask:
             return None
@@ -136,7 +136,7 @@ class Incoming:
 class Imports:
     """Mutable: all that other brokers send."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: BrokerPart) -> None:
         self.part = part
         self.incoming = {n: Incoming(one, part.edition) for n, one in part.imports.items()}
         #: Brokers that have another file, or another `brokers.toml`.
@@ -176,7 +176,7 @@ class Imports:
                 one.is_final = True
                 one.next_ask = now
 
-    def _is_over(self, one: Imported, held: Held) -> bool:
+    def _is_over(self, one: Imported, held: HeldRelation) -> bool:
         """Whether all ticks of all streams that it is made of are known in it."""
         for stream in one.streams:
             until = self.part.until.get(stream)

@@ -19,14 +19,14 @@ from millstream.broker.records import (
 )
 from millstream.broker.ticks import Ticks
 from millstream.calculus.types import START_OF_TIME
-from millstream.languages.served import Part, ServedStream
+from millstream.languages.served import BrokerPart, ServedStream
 
 #: The publisher of batches that have no number; they are never recognised again.
 NOBODY = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRelation:
     """How much is here of a relation of another broker: all up to a number of an incarnation."""
 
     incarnation: str = ""
@@ -35,11 +35,11 @@ class Held:
     #: How much of each log the relation is made of, by the way that it took.
     stand: Mapping[str, int] = field(default_factory=dict)
 
-    def covers(self, other: Held | KnownRecord) -> bool:
+    def covers(self, other: HeldRelation | KnownRecord) -> bool:
         """Whether nothing that is in the other is missing here."""
         return all(self.stand.get(way, -1) >= number for way, number in other.stand.items())
 
-    def lost_to(self, other: Held | KnownRecord) -> tuple[str, ...]:
+    def lost_to(self, other: HeldRelation | KnownRecord) -> tuple[str, ...]:
         """The logs that this is made of, in whose place the other has one that is new.
 
         A way leads from one broker, so that it has two logs only if that broker lost the first.
@@ -52,10 +52,10 @@ class Held:
         """Whether it goes on exactly here, or is the whole and no step back."""
         if known.incarnation == self.incarnation:
             return known.after in (0, self.through) and known.through > self.through
-        return known.after == 0 and Held(stand=known.stand).covers(self)
+        return known.after == 0 and HeldRelation(stand=known.stand).covers(self)
 
 
-NOTHING = Held()
+NOTHING = HeldRelation()
 
 
 def _way(key: str) -> str:
@@ -66,9 +66,9 @@ def _way(key: str) -> str:
 class Knowledge:
     """Mutable: all ticks of all streams, which batches have come, and what others have sent."""
 
-    def __init__(self, streams: Mapping[str, ServedStream], part: Part | None = None) -> None:
+    def __init__(self, streams: Mapping[str, ServedStream], part: BrokerPart | None = None) -> None:
         self.part = part
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, HeldRelation] = {}
         self.ticks = {name: Ticks(stream) for name, stream in streams.items()}
         self.publishers: dict[str, Publisher] = {}
         self.silences: Counter[str] = Counter()
@@ -109,7 +109,9 @@ class Knowledge:
             return
         name, before = known.relation, self.held.get(known.relation, NOTHING)
         journal.note(lambda: self.held.__setitem__(name, before))
-        self.held[name] = Held(known.incarnation, known.through, known.progress, known.stand)
+        self.held[name] = HeldRelation(
+            known.incarnation, known.through, known.progress, known.stand
+        )
         if name in self.ticks:
             through = known.progress.get(name, START_OF_TIME)
             self.ticks[name].silence(through, journal)
@@ -156,7 +158,7 @@ class Knowledge:
         self.publishers = {n: Publisher.read(one) for n, one in state["publishers"].items()}
         self.silences = Counter(state["silences"])
         self.added = state["added"]
-        self.held = {name: Held(**one) for name, one in state["held"].items()}
+        self.held = {name: HeldRelation(**one) for name, one in state["held"].items()}
 
     def publisher(self, name: str) -> Publisher:
         return self.publishers.setdefault(name, Publisher())
@@ -171,6 +173,6 @@ class Knowledge:
         return max(ends) + 1 if ends else None
 
 
-def _told(held: Held) -> dict[str, Any]:
+def _told(held: HeldRelation) -> dict[str, Any]:
     return {"incarnation": held.incarnation, "through": held.through,
             "progress": dict(held.progress), "stand": dict(held.stand)}  # fmt: skip

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from millstream.broker.records import KnownRecord, known_record, read_known
-from millstream.languages.served import Part
+from millstream.languages.served import BrokerPart
 
 
 class Wish(Enum):
@@ -72,7 +72,7 @@ def written(message: Message) -> dict[str, Any]:
             }  # fmt: skip
 
 
-def read_message(record: Mapping[str, Any], part: Part) -> Message:
+def read_message(record: Mapping[str, Any], part: BrokerPart) -> Message:
     """What was written so; KeyError, TypeError or ValueError if it was not."""
     relation, edition = str(record["relation"]), str(record["edition"])
     match record["kind"]:

@@ -18,7 +18,7 @@ from millstream.broker.knowledge import NOTHING
 from millstream.broker.messages import Curiosity, Message, Numbers, Wish
 from millstream.broker.outgoing import Outgoing
 from millstream.broker.records import KnownRecord
-from millstream.languages.served import Part
+from millstream.languages.served import BrokerPart
 
 #: Puts a message on its way to a broker, or loses it.
 Send = Callable[[str, Message], None]
@@ -39,7 +39,7 @@ class Node:
         self._lock = threading.RLock()
 
     @property
-    def part(self) -> Part:
+    def part(self) -> BrokerPart:
         """Views may be added, which are made of what comes here anyway."""
         assert self.broker.served.part is not None
         return self.broker.served.part

@@ -14,7 +14,7 @@ from millstream.broker.core import Broker
 from millstream.broker.messages import Curiosity, Numbers, Wish
 from millstream.broker.records import KnownRecord
 from millstream.broker.views import ViewRows
-from millstream.languages.served import Exported, Part
+from millstream.languages.served import BrokerPart, Exported
 
 #: Who has not asked for so long is not told any more, in microseconds.
 LEASE = 5_000_000
@@ -49,7 +49,7 @@ class Reader:
 class Outgoing:
     """Mutable: one relation that others are sent."""
 
-    def __init__(self, one: Exported, part: Part) -> None:
+    def __init__(self, one: Exported, part: BrokerPart) -> None:
         self.one = one
         self.part = part
         self.marks: deque[Mark] = deque(maxlen=_MOST_MARKS)

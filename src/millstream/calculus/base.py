@@ -40,7 +40,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PicturePart:
     """A piece of a function that is worth a box of its own in a picture.
 
     It comes `after` other parts or inputs of the operator, remembers what lies `beside` it,

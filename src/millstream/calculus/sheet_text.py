@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from millstream.calculus import sheets
-from millstream.calculus.base import Part
+from millstream.calculus.base import PicturePart
 from millstream.calculus.types import TYPES_BY_NAME
 from millstream.values.excel import syntax
 from millstream.values.excel.parser import Origin, parse_formula
@@ -62,7 +62,7 @@ def rule_text(rule: sheets.Rule) -> str:
 
 def sheet_parts(
     sheet: sheets.Sheet, inputs: tuple[str, ...], outputs: tuple[str, ...]
-) -> tuple[Part, ...]:
+) -> tuple[PicturePart, ...]:
     """The cells of a sheet and what it sends; a PRE stands beside what it remembers."""
     changing = {c.address for c in sheet.cells}
     parts = []
@@ -75,11 +75,11 @@ def sheet_parts(
         elif isinstance(rule, sheets.Previous) and rule.source in changing:
             beside = (sheets.address_text(rule.source),)
         name = sheets.address_text(cell.address)
-        parts.append(Part(name, name, rule_text(rule), after, beside))
+        parts.append(PicturePart(name, name, rule_text(rule), after, beside))
     for queue, columns in zip(outputs, sheet.outputs, strict=True):
         needed = tuple(sheets.address_text(c.address) for c in columns if c.address in changing)
         detail = ", ".join(c.name for c in columns)
-        parts.append(Part(f"sends {queue}", queue, detail, needed, output=queue))
+        parts.append(PicturePart(f"sends {queue}", queue, detail, needed, output=queue))
     return tuple(parts)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from millstream.calculus import functions
-from millstream.calculus.base import Part
+from millstream.calculus.base import PicturePart
 from millstream.calculus.cube_text import cube_lines
 from millstream.calculus.each import PerKey
 from millstream.calculus.expressions import RESERVED_WORDS, UNITS
@@ -55,7 +55,7 @@ def render_function(function: functions.Function) -> str:
     return f"{function.name}[{body}]" if body else function.name
 
 
-def parts_of(op: Operator) -> tuple[Part, ...]:
+def parts_of(op: Operator) -> tuple[PicturePart, ...]:
     """What a picture of an operator shows instead of one box; nothing for most."""
     if isinstance(op.function, Sheet):
         return sheet_parts(op.function, op.inputs, op.outputs)

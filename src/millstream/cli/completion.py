@@ -11,7 +11,7 @@ from millstream.api import ENGINES
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Completion:
     """What can be written: an option or a command, what it is for, and its values if known."""
 
     text: str
@@ -29,21 +29,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[Word, list[Word]]]:
+def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[Completion, list[Completion]]]:
     """Every command with its options, and with the values of its first argument."""
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))  # noqa: SLF001
     helps = {one.dest: one.help or "" for one in commands._choices_actions}  # noqa: SLF001
     for name, command in commands.choices.items():
         actions = command._actions  # noqa: SLF001
         options = [
-            Word(flag, action.help or "", _values(name, action), action.nargs != 0)
+            Completion(flag, action.help or "", _values(name, action), action.nargs != 0)
             for action in actions
             for flag in action.option_strings
             if flag.startswith("--")
         ]
         positional = next((a for a in actions if not a.option_strings), None)
         first = () if positional is None else _values(name, positional)
-        yield Word(name, helps.get(name, ""), first), options
+        yield Completion(name, helps.get(name, ""), first), options
 
 
 def _values(command: str, action: argparse.Action) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def _values(command: str, action: argparse.Action) -> tuple[str, ...]:
     return ()
 
 
-def _bash(commands: dict[Word, list[Word]]) -> str:
+def _bash(commands: dict[Completion, list[Completion]]) -> str:
     lines = [
         "# Completion of millstream for bash: source <(millstream completion bash)",
         "_millstream() {",
@@ -97,7 +97,7 @@ def _bash(commands: dict[Word, list[Word]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _zsh(commands: dict[Word, list[Word]]) -> str:
+def _zsh(commands: dict[Completion, list[Completion]]) -> str:
     lines = [
         "#compdef millstream",
         "# Completion of millstream for zsh: source <(millstream completion zsh)",
@@ -124,7 +124,7 @@ def _zsh(commands: dict[Word, list[Word]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fish(commands: dict[Word, list[Word]]) -> str:
+def _fish(commands: dict[Completion, list[Completion]]) -> str:
     lines = ["# Completion of millstream for fish: millstream completion fish | source"]
     for command, options in commands.items():
         lines.append(

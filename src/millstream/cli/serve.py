@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SetupError(f"the server needs {', '.join(missing)}",
                          hint='pip install "millstream[server]"')  # fmt: skip
     from millstream.server.listen import Address, listen
-    from millstream.server.serving import FAILED, Serving, Settings, cubes_of
+    from millstream.server.serving import FAILED, ServeSettings, Serving, cubes_of
 
     if arguments.broker and arguments.all:
         raise UsageError("--broker starts one, and --all starts all", hint="leave one out")
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.engine != "spark":
             raise UsageError("--master is of Spark", hint="add --engine spark")
         options["master"] = arguments.master
-    settings = Settings(arguments.engine, checkpoint, arguments.follow, options)
+    settings = ServeSettings(arguments.engine, checkpoint, arguments.follow, options)
     serving = Serving(compiled, settings)
     address = Address(arguments.port, tuple(arguments.host), *tls(arguments))
     listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, say)

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from millstream.connectors.location import Format, Location
-from millstream.connectors.shelf import Part, Record, Shelf, new_job, record_at
+from millstream.connectors.shelf import Record, Shelf, SpooledPart, new_job, record_at
 from millstream.connectors.sink import check_folder_of, told
 from millstream.connectors.write import QueueWriter, Shape, fields_of, open_writer
 from millstream.errors import UsageError, listing
@@ -31,7 +31,7 @@ _STAGED = re.compile(r"\.+part-\d{9,}\..*")
 ROWS_OF_A_PART = 1 << 20
 
 
-def parts_in(folder: Path) -> list[Part]:
+def parts_in(folder: Path) -> list[SpooledPart]:
     """The parts that are there now, by number."""
     return Shelf(folder, RECORD, PART, Format.PARQUET, str(folder)).parts()
 

@@ -26,14 +26,14 @@ _SMALL_WITH_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FileRun:
     """Files, by their numbers, that are read one after another or sorted together."""
 
     files: tuple[int, ...]
     is_in_order: bool
 
 
-def stretches(spreads: Sequence[Spread | None], slack: int) -> list[Stretch]:
+def stretches(spreads: Sequence[Spread | None], slack: int) -> list[FileRun]:
     """The order in which files are read, and which of them must be sorted for it.
 
     If nothing is late in the order that they have, they keep it. Files without rows come first.
@@ -41,15 +41,15 @@ def stretches(spreads: Sequence[Spread | None], slack: int) -> list[Stretch]:
     numbers = range(len(spreads))
     with_rows = [(n, s) for n, s in enumerate(spreads) if s is not None]
     if _are_in_order([s for _, s in with_rows], slack):
-        return [Stretch(tuple(numbers), is_in_order=True)]
+        return [FileRun(tuple(numbers), is_in_order=True)]
     with_rows.sort(key=lambda file: (file[1].oldest, file[1].newest))
-    order = [Stretch((n,), is_in_order=True) for n in numbers if spreads[n] is None]
+    order = [FileRun((n,), is_in_order=True) for n in numbers if spreads[n] is None]
     largest: int | None = None
     for number, spread in with_rows:
         if largest is not None and largest - spread.oldest > slack:
-            order[-1] = Stretch((*order[-1].files, number), is_in_order=False)
+            order[-1] = FileRun((*order[-1].files, number), is_in_order=False)
         else:
-            order.append(Stretch((number,), is_in_order=spread.behind <= slack))
+            order.append(FileRun((number,), is_in_order=spread.behind <= slack))
         largest = spread.newest if largest is None else max(largest, spread.newest)
     return order
 

@@ -37,7 +37,7 @@ from millstream.connectors.read_csv import csv_decoder, skip_header
 from millstream.connectors.read_jsonl import JsonlDecoder, jsonl_decoder
 from millstream.connectors.read_lines import lines_decoder
 from millstream.connectors.settings import GeneratorSettings
-from millstream.connectors.window import Decoder, Window, decoded, open_file, shorter
+from millstream.connectors.window import Decoder, FileWindow, decoded, open_file, shorter
 
 #: A position in a file, and the line that begins there.
 Place = tuple[int, int]
@@ -218,16 +218,16 @@ def rest_of(location: Location, input_: Input, path: Path, place: Place) -> Piec
 def _open_csv(
     stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
     dialect: Dialect,
-) -> tuple[Window, Decoder]:  # fmt: skip
+) -> tuple[FileWindow, Decoder]:  # fmt: skip
     """What a broken row is may depend on what comes after the piece.
 
     But a piece whose last line has no break was the end of the file, and stays as it was.
     """
     decoder_of = csv_decoder(input_, chunk_rows, longest, dialect)
     stream.seek(0)
-    decoder = decoder_of(Window(stream.read, name, _HEADER_BYTES)) if piece.first else None
+    decoder = decoder_of(FileWindow(stream.read, name, _HEADER_BYTES)) if piece.first else None
     read = _reading(stream, piece, _LOOKED_AHEAD_BYTES if _ends_line(stream, piece) else 0)
-    window = Window(read, name, offset=piece.first, line=piece.line, last=piece.last)
+    window = FileWindow(read, name, offset=piece.first, line=piece.line, last=piece.last)
     return window, decoder_of(window) if decoder is None else decoder
 
 
@@ -239,20 +239,20 @@ def _ends_line(stream: BinaryIO, piece: Piece) -> bool:
 def _open_jsonl(
     stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
     dialect: Dialect,
-) -> tuple[Window, Decoder]:  # fmt: skip
+) -> tuple[FileWindow, Decoder]:  # fmt: skip
     """Whether a file has times at all is seen at its beginning, not in the middle."""
     stream.seek(0)
     if piece.first == 0:
-        jsonl_decoder(input_, chunk_rows, longest)(Window(stream.read, name, _HEADER_BYTES))
-    window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
+        jsonl_decoder(input_, chunk_rows, longest)(FileWindow(stream.read, name, _HEADER_BYTES))
+    window = FileWindow(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
     return window, JsonlDecoder(layout_of_objects(input_), name, chunk_rows, longest)
 
 
 def _open_lines(
     stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
     dialect: Dialect,
-) -> tuple[Window, Decoder]:  # fmt: skip
-    window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
+) -> tuple[FileWindow, Decoder]:  # fmt: skip
+    window = FileWindow(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
     return window, lines_decoder(input_, chunk_rows, longest)(window)
 
 
@@ -283,7 +283,7 @@ def _reading(stream: BinaryIO, piece: Piece, ahead: int) -> Callable[[int], byte
 class TextPieceReader:
     """Mutable: an open file, of which a piece is read."""
 
-    def __init__(self, stream: BinaryIO, window: Window, decoder: Decoder) -> None:
+    def __init__(self, stream: BinaryIO, window: FileWindow, decoder: Decoder) -> None:
         self._stream = stream
         self._window = window
         self._decoder = decoder

@@ -8,7 +8,7 @@ from typing import BinaryIO, Protocol
 
 from millstream.connectors.csv_rows import read_row, skip_blank_lines
 from millstream.connectors.dialect import STANDARD, Dialect
-from millstream.connectors.window import Window, shorter
+from millstream.connectors.window import FileWindow, shorter
 
 #: Small enough to stay in the processor's cache while it is looked at several times.
 _BLOCK_BYTES = 1 << 20
@@ -27,12 +27,14 @@ class RowFinder(Protocol):
     Blank lines may be passed over even if there is none.
     """
 
-    def __call__(self, window: Window, longest: int, /, *, just_one: bool) -> tuple[int, bool]: ...
+    def __call__(
+        self, window: FileWindow, longest: int, /, *, just_one: bool
+    ) -> tuple[int, bool]: ...
 
 
 def window_at(
     stream: BinaryIO, name: str, first: int, line: int, target: int, *, final: bool
-) -> Window:
+) -> FileWindow:
     """What is in a file from `first` on: up to `target`, then what comes after it.
 
     The file may grow meanwhile: it is looked at as it was at the beginning.
@@ -53,10 +55,10 @@ def window_at(
         at += len(data)
         return data
 
-    return Window(read, name, _BLOCK_BYTES, offset=first, line=line)
+    return FileWindow(read, name, _BLOCK_BYTES, offset=first, line=line)
 
 
-def has_passed_rows(window: Window, find_rows: RowFinder, target: int, longest: int) -> bool:
+def has_passed_rows(window: FileWindow, find_rows: RowFinder, target: int, longest: int) -> bool:
     """Move a window past the whole rows before `target`; if there is none, past one."""
     has_row = False
     while True:
@@ -75,13 +77,13 @@ def has_passed_rows(window: Window, find_rows: RowFinder, target: int, longest: 
             return has_row
 
 
-def _pass(window: Window, end: int) -> None:
+def _pass(window: FileWindow, end: int) -> None:
     data, start = window.data, window.start
     is_cut_off = start < end and not data.endswith(b"\n", start, end)
     window.advance(end, data.count(b"\n", start, end) + is_cut_off)
 
 
-def _has_passed_line(window: Window) -> bool:
+def _has_passed_line(window: FileWindow) -> bool:
     """Move past an overlong line, without holding it."""
     while (newline := window.data.find(b"\n", window.start)) < 0:
         window.advance(len(window.data), int(window.final))
@@ -92,18 +94,18 @@ def _has_passed_line(window: Window) -> bool:
     return True
 
 
-def json_rows_in(window: Window, _: int, *, just_one: bool) -> tuple[int, bool]:
+def json_rows_in(window: FileWindow, _: int, *, just_one: bool) -> tuple[int, bool]:
     """A line is a row, however long it is."""
     return _lines_in(window, _JSON_BLANKS, just_one=just_one)
 
 
-def all_lines_in(window: Window, _: int, *, just_one: bool) -> tuple[int, bool]:
+def all_lines_in(window: FileWindow, _: int, *, just_one: bool) -> tuple[int, bool]:
     """A line is a row, even if nothing is in it."""
     return _lines_in(window, _NO_BLANKS, just_one=just_one)
 
 
 def csv_rows_in(
-    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+    window: FileWindow, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
 ) -> tuple[int, bool]:
     """Without quotes, good and broken rows are lines; else rows must be scanned."""
     if not dialect.quote or window.data.find(dialect.quote.encode(), window.start) < 0:
@@ -112,7 +114,7 @@ def csv_rows_in(
     return way(window, longest, just_one=just_one, dialect=dialect)
 
 
-def _lines_in(window: Window, blanks: re.Pattern[bytes], *, just_one: bool) -> tuple[int, bool]:
+def _lines_in(window: FileWindow, blanks: re.Pattern[bytes], *, just_one: bool) -> tuple[int, bool]:
     data = window.data
     skipped = blanks.match(data, window.start)
     assert skipped is not None
@@ -126,7 +128,7 @@ def _lines_in(window: Window, blanks: re.Pattern[bytes], *, just_one: bool) -> t
 
 
 def csv_rows_slowly(
-    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+    window: FileWindow, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
 ) -> tuple[int, bool]:
     """One row after another: the definition."""
     data, at, has_row = window.data, window.start, False
@@ -142,7 +144,7 @@ def csv_rows_slowly(
 
 
 def csv_rows_quickly(
-    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+    window: FileWindow, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
 ) -> tuple[int, bool]:
     """The same by a compiled scanner."""
     import numpy as np

@@ -29,7 +29,7 @@ from millstream.connectors.layout import (
     layout_of,
 )
 from millstream.connectors.values import Unfit
-from millstream.connectors.window import Step, Window
+from millstream.connectors.window import DecodedStep, FileWindow
 from millstream.errors import CheckError
 from millstream.source import Source, Span
 
@@ -58,13 +58,13 @@ class CsvDecoder:
         self._source = source
         self._chunk_rows = chunk_rows
 
-    def decode(self, window: Window) -> Step:
+    def decode(self, window: FileWindow) -> DecodedStep:
         way = self.slowly if window.is_small else self.quickly
         return way(window.data, window.start, window.line, final=window.final, stop=window.stop)
 
     def slowly(
         self, data: bytes, start: int, line: int, *, final: bool, stop: int | None = None
-    ) -> Step:
+    ) -> DecodedStep:
         """One row after another: the definition. No row may begin at `stop` or after it."""
         most = cold.rows_at_once(self._chunk_rows)
         rows: list[Row] = []
@@ -86,11 +86,11 @@ class CsvDecoder:
             line += data.count(b"\n", row.start, row.end - 1) + 1
             start = row.end
         batch = batch_of_values(self._layout, rows)
-        return Step(batch, tuple(rejected), start, line - first)
+        return DecodedStep(batch, tuple(rejected), start, line - first)
 
     def quickly(
         self, data: bytes, start: int, line: int, *, final: bool, stop: int | None = None
-    ) -> Step:
+    ) -> DecodedStep:
         """The same by compiled scanners, with a closer look at rows they do not take."""
         import numpy as np
 
@@ -116,7 +116,7 @@ class CsvDecoder:
             return self._examine(data, raw, line + int(scan.lines[row]))
 
         batch, rejected = assembled(self._layout, scan, vectors, examine)
-        return Step(batch, rejected, end, lines)
+        return DecodedStep(batch, rejected, end, lines)
 
     def _row_at(self, data: bytes, start: int, *, final: bool) -> RawRow | None:
         return read_row(data, start, final=final, longest=self.longest, dialect=self._dialect)
@@ -131,10 +131,10 @@ class CsvDecoder:
 
 def csv_decoder(
     input_: Input, chunk_rows: int, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
-) -> Callable[[Window], CsvDecoder]:
+) -> Callable[[FileWindow], CsvDecoder]:
     """What reads the header at the start of a window and checks it against the input."""
 
-    def decoder_of(window: Window) -> CsvDecoder:
+    def decoder_of(window: FileWindow) -> CsvDecoder:
         written, text = _header(window, input_, longest, dialect)
         place = Source(window.name, "\n" * (window.line - 1) + text)
         header = as_declared(input_, written)
@@ -149,7 +149,7 @@ def csv_decoder(
 
 
 def skip_header(
-    window: Window, input_: Input, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
+    window: FileWindow, input_: Input, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
 ) -> None:
     """Move a window past the header, whatever columns it names."""
     _, text = _header(window, input_, longest, dialect)
@@ -157,7 +157,7 @@ def skip_header(
 
 
 def _header(
-    window: Window, input_: Input, longest: int, dialect: Dialect
+    window: FileWindow, input_: Input, longest: int, dialect: Dialect
 ) -> tuple[tuple[str, ...], str]:
     """The names of the columns, and the text of the header; the window stands after it."""
     for _ in range(dialect.skip):
@@ -187,7 +187,7 @@ def _header(
     return tuple(dialect.decoded(cell or b"") for cell in row.cells), text
 
 
-def _first_row(window: Window, longest: int, dialect: Dialect) -> RawRow | None:
+def _first_row(window: FileWindow, longest: int, dialect: Dialect) -> RawRow | None:
     start, blank = skip_blank_lines(window.data, window.start)
     window.advance(start, blank)
     if not len(window):
@@ -199,7 +199,7 @@ def _first_row(window: Window, longest: int, dialect: Dialect) -> RawRow | None:
     return read_row(window.data, start, final=window.final, longest=longest, dialect=dialect)
 
 
-def _no_header(window: Window, reason: str, dialect: Dialect) -> CheckError:
+def _no_header(window: FileWindow, reason: str, dialect: Dialect) -> CheckError:
     is_standard = dialect == STANDARD
     return CheckError(
         f"cannot read the header: {reason}",

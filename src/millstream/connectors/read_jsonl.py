@@ -18,7 +18,7 @@ from millstream.connectors.layout import (
     refuse_weights,
 )
 from millstream.connectors.values import Unfit
-from millstream.connectors.window import Step, Window
+from millstream.connectors.window import DecodedStep, FileWindow
 from millstream.errors import CheckError
 
 #: A line of nothing else is passed over.
@@ -38,11 +38,11 @@ class JsonlDecoder:
         self._source = source
         self._chunk_rows = chunk_rows
 
-    def decode(self, window: Window) -> Step:
+    def decode(self, window: FileWindow) -> DecodedStep:
         way = self.slowly if window.is_small else self.quickly
         return way(window.data, window.start, window.line, final=window.final)
 
-    def slowly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
+    def slowly(self, data: bytes, start: int, line: int, *, final: bool) -> DecodedStep:
         """One line after another: the definition."""
         most = cold.rows_at_once(self._chunk_rows)
         rows: list[Row] = []
@@ -62,9 +62,9 @@ class JsonlDecoder:
             line += 1
             start = end
         batch = batch_of_values(self._layout, rows)
-        return Step(batch, tuple(rejected), start, line - first)
+        return DecodedStep(batch, tuple(rejected), start, line - first)
 
-    def quickly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
+    def quickly(self, data: bytes, start: int, line: int, *, final: bool) -> DecodedStep:
         """The same by compiled scanners, with a closer look at lines they do not take."""
         import numpy as np
 
@@ -84,7 +84,7 @@ class JsonlDecoder:
             return self._examine(data[first:last], line + int(scan.lines[row]))
 
         batch, rejected = assembled(self._layout, scan, vectors, examine)
-        return Step(batch, rejected, end, lines)
+        return DecodedStep(batch, rejected, end, lines)
 
     def _examine(self, raw: bytes, line: int) -> Row | Rejected:
         try:
@@ -95,14 +95,14 @@ class JsonlDecoder:
 
 def jsonl_decoder(
     input_: Input, chunk_rows: int, longest: int = LONGEST_ROW
-) -> Callable[[Window], JsonlDecoder]:
+) -> Callable[[FileWindow], JsonlDecoder]:
     """What looks at the first lines of a window and checks them against the input.
 
     There is no header, and a missing key is null, so only one thing can be seen to be
     wrong: an event time that no line has and nobody declared.
     """
 
-    def decoder_of(window: Window) -> JsonlDecoder:
+    def decoder_of(window: FileWindow) -> JsonlDecoder:
         keys = _first_keys(window, longest)
         is_timed = input_.time is None and not (input_.is_read_once or input_.is_numbered)
         if keys and is_timed and TIME_COLUMN not in keys:
@@ -113,7 +113,7 @@ def jsonl_decoder(
     return decoder_of
 
 
-def _first_keys(window: Window, longest: int) -> tuple[str, ...]:
+def _first_keys(window: FileWindow, longest: int) -> tuple[str, ...]:
     """The keys of the first lines, in order."""
     while b"\n" not in window.data and not window.final and len(window) <= longest:
         window.more()

@@ -15,7 +15,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.types import Kind
 from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.layout import InputColumns, batch_of_vectors, layout_of
-from millstream.connectors.window import Step, Window
+from millstream.connectors.window import DecodedStep, FileWindow
 from millstream.errors import CheckError
 from millstream.plan.batch import Array, Batch, Vector
 
@@ -31,18 +31,18 @@ class LinesDecoder:
         self._layout = layout
         self._chunk_rows = chunk_rows
 
-    def decode(self, window: Window) -> Step:
+    def decode(self, window: FileWindow) -> DecodedStep:
         data, start = window.data, window.start
         stop = data.rfind(b"\n", start) + 1
         if window.final and len(data) > start:
             stop = len(data)
         if stop <= start:
-            return Step(self._batch(pa.array([], pa.string())), (), start, 0)
+            return DecodedStep(self._batch(pa.array([], pa.string())), (), start, 0)
         texts, end = (None, start) if window.is_small else self._quickly(data, start, stop)
         if texts is None:
             end, breaks = self._end(data, start, stop)
             texts = _lines(bytes(data[start:end]), breaks)
-        return Step(self._batch(texts), (), end, len(texts))
+        return DecodedStep(self._batch(texts), (), end, len(texts))
 
     def _quickly(self, data: bytes, start: int, stop: int) -> tuple[Any, int]:
         """The next lines and where they end; None if some are not plain, or the last has no end."""
@@ -98,7 +98,7 @@ def _lines(raw: bytes, breaks: Array) -> Any:
 
 def lines_decoder(
     input_: Input, chunk_rows: int, longest: int = LONGEST_ROW
-) -> Callable[[Window], LinesDecoder]:
+) -> Callable[[FileWindow], LinesDecoder]:
     """What reads lines for an input of one text."""
     kinds = [f.type.kind for f in input_.type.schema]
     if kinds not in ([Kind.TEXT], []) or not input_.is_numbered:

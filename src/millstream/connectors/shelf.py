@@ -36,7 +36,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SpooledPart:
     number: int
     path: Path
 
@@ -55,10 +55,12 @@ class Shelf:
         self._format = format_
         self._name = name
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SpooledPart]:
         """The parts that are there now, by number."""
         matched = ((p, self._pattern.fullmatch(p.name)) for p in self.folder.iterdir())
-        return sorted((Part(int(m[1]), p) for p, m in matched if m), key=lambda part: part.number)
+        return sorted(
+            (SpooledPart(int(m[1]), p) for p, m in matched if m), key=lambda part: part.number
+        )
 
     def open(self, job: str, *, fresh: bool) -> int:
         """The number of the first batch that is not there yet."""
@@ -128,7 +130,7 @@ class Shelf:
         beside.replace(self._record)
         self.sync()
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: SpooledPart) -> None:
         part.path.unlink()
 
 

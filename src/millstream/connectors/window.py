@@ -22,7 +22,7 @@ SMALL_BYTES = 1 << 18
 _COMPILED = "millstream.connectors.cells"
 
 
-class Window:
+class FileWindow:
     """Mutable: the part of an open file that is being looked at, and its first line.
 
     `offset` is where in the file the data begin. Rows are only wanted if they begin before
@@ -82,8 +82,8 @@ class Window:
     @property
     def is_small(self) -> bool:
         if cold.is_cold():
-            return Window.seen < cold.FEW_BYTES
-        return Window.seen < SMALL_BYTES and _COMPILED not in sys.modules
+            return FileWindow.seen < cold.FEW_BYTES
+        return FileWindow.seen < SMALL_BYTES and _COMPILED not in sys.modules
 
     def more(self) -> None:
         """Read on."""
@@ -94,7 +94,7 @@ class Window:
         self.data = self.data[self.start :] + piece
         self.offset += self.start
         self.start = 0
-        Window.seen += len(piece)
+        FileWindow.seen += len(piece)
         self.final = not piece
 
     def advance(self, end: int, lines: int) -> None:
@@ -118,7 +118,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DecodedStep:
     """What a decoder made of the beginning of a window: up to `end`, so many `lines`."""
 
     batch: Batch
@@ -134,10 +134,10 @@ class Decoder(Protocol):
     #: A line of nothing else is passed over, however long it is.
     blanks: bytes
 
-    def decode(self, window: Window) -> Step: ...
+    def decode(self, window: FileWindow) -> DecodedStep: ...
 
 
-def decoded(window: Window, decoder: Decoder) -> Iterator[Chunk]:
+def decoded(window: FileWindow, decoder: Decoder) -> Iterator[Chunk]:
     """All chunks of a text. Overlong lines are rejected while they are being read."""
     while True:
         step = decoder.decode(window)
@@ -179,13 +179,13 @@ class TextReader:
     """Mutable: one open text. `decoder_of` looks at its beginning and may refuse it."""
 
     def __init__(
-        self, stream: BinaryIO, name: str, decoder_of: Callable[[Window], Decoder]
+        self, stream: BinaryIO, name: str, decoder_of: Callable[[FileWindow], Decoder]
     ) -> None:
         self._stream = stream
         # A pipe gives what it has, so that rows are not kept waiting.
         read = stream.read if stream.seekable() else getattr(stream, "read1", stream.read)
         try:
-            self._window = Window(read, name)
+            self._window = FileWindow(read, name)
             self._decoder = decoder_of(self._window)
         except BaseException:
             self.close()

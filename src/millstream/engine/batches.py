@@ -21,7 +21,7 @@ from millstream.calculus.functions import Rstream
 from millstream.calculus.text import render
 from millstream.engine.aside import Aside
 from millstream.engine.checkpoint import REBUILD, STATE, Checkpoint, Record
-from millstream.engine.clock import Known
+from millstream.engine.clock import SeenOfInput
 from millstream.engine.delivery import Delivery
 from millstream.engine.inputs import Inputs
 from millstream.engine.job import BatchFigures, Job, Progress, Report
@@ -104,7 +104,7 @@ class Batches:
             is_lasting=not settings.is_scratch,
         )  # fmt: skip
         self.last: Manifest = first_manifest(job.program)
-        self.known: tuple[Known, ...] = ()
+        self.known: tuple[SeenOfInput, ...] = ()
         self.handing_over = Aside()
         #: Whether there is a state that can be written whole.
         self.has_state: Callable[[], bool] = lambda: True

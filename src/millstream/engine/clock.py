@@ -19,7 +19,7 @@ from millstream.plan.batch import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SeenOfInput:
     """What has been seen of an input: its largest time, and whether more is to come."""
 
     largest: int | None = None
@@ -46,7 +46,7 @@ class Clock:
     mark: int | None
     ticks: Mapping[str, Array] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    known: Sequence[Known] = ()
+    known: Sequence[SeenOfInput] = ()
     #: Nothing comes any more, and something waits to be told then.
     is_over: bool = False
     #: How far rows that tasks have found late lie behind earlier segments, by input.
@@ -55,14 +55,14 @@ class Clock:
     @staticmethod
     def of(
         inputs: Sequence[Input],
-        before: Sequence[Known],
+        before: Sequence[SeenOfInput],
         segments: Sequence[Segment],
         silent: Mapping[int, bool],
     ) -> Clock:
         """From what was known before a batch and what its tasks have told."""
         bounds: dict[tuple[int, int], int] = {}
         ticks: dict[str, Array] = {}
-        known: list[Known] = []
+        known: list[SeenOfInput] = []
         behind: dict[str, int] = {}
         for number, one in enumerate(inputs):
             largest = before[number].largest
@@ -80,7 +80,7 @@ class Clock:
                 instants.append(some)
                 largest = _larger(largest, segment.largest)
             ticks[one.name] = np.concatenate([np.zeros(0, np.int64), *instants])
-            known.append(Known(largest, silent.get(number, before[number].is_silent)))
+            known.append(SeenOfInput(largest, silent.get(number, before[number].is_silent)))
         mark = _mark(inputs, known)
         is_over = mark is not None and all(k.is_silent for k in known)
         return Clock(
@@ -94,7 +94,7 @@ def _larger(one: int | None, other: int | None) -> int | None:
     return max(one, other)
 
 
-def _mark(inputs: Sequence[Input], known: Sequence[Known]) -> int | None:
+def _mark(inputs: Sequence[Input], known: Sequence[SeenOfInput]) -> int | None:
     """All items up to here have come."""
     if all(k.is_silent for k in known):
         times = [k.largest for k in known if k.largest is not None]

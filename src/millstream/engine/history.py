@@ -24,7 +24,7 @@ PIECES_PER_FILE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TakenBatches:
     """What batches that follow each other took of each input, and which are silent after it."""
 
     #: Pieces as plans have them: path, first, last, line, next line, size, position.
@@ -33,14 +33,14 @@ class Stretch:
     refused: dict[str, list[Any]]
     silent: dict[str, bool]
 
-    def with_next(self, later: Stretch) -> Stretch | None:
+    def with_next(self, later: TakenBatches) -> TakenBatches | None:
         """Both as one, if nothing between them has to be known."""
         for name, is_silent in self.silent.items():
             is_taken = later.pieces.get(name) or later.refused.get(name)
             if is_silent and (is_taken or not later.silent.get(name)):
                 return None
         names = {**self.pieces, **later.pieces}
-        return Stretch(
+        return TakenBatches(
             {n: _joined(self.pieces.get(n, []), later.pieces.get(n, [])) for n in names},
             {n: [*self.refused.get(n, []), *later.refused.get(n, [])] for n in names},
             later.silent,
@@ -59,8 +59,8 @@ def _joined(some: list[list[Any]], more: list[list[Any]]) -> list[list[Any]]:
     return joined
 
 
-def together(stretches: Sequence[Stretch]) -> list[Stretch]:
-    made: list[Stretch] = []
+def together(stretches: Sequence[TakenBatches]) -> list[TakenBatches]:
+    made: list[TakenBatches] = []
     for stretch in stretches:
         one = made[-1].with_next(stretch) if made else None
         if one is None:
@@ -72,7 +72,7 @@ def together(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 def fold(files: LocalFiles, until: int) -> None:
     """Put plans before a number together, so that they may be deleted."""
-    done, begun, stretches = 0, 0, list[Stretch]()
+    done, begun, stretches = 0, 0, list[TakenBatches]()
     if chunks := _chunks(files):
         done, name = chunks[-1]
         record = read_record(files, name)
@@ -95,9 +95,9 @@ def fold(files: LocalFiles, until: int) -> None:
             files.delete(old)
 
 
-def history(files: LocalFiles, until: int) -> list[Stretch] | None:
+def history(files: LocalFiles, until: int) -> list[TakenBatches] | None:
     """What the batches before a number have taken; None if that is not known any more."""
-    found: list[Stretch] = []
+    found: list[TakenBatches] = []
     reached = 0
     try:
         for number, name in _chunks(files):
@@ -125,16 +125,16 @@ def _plans(files: LocalFiles) -> set[int]:
     return {int(n.partition(".")[0]) for n in files.names(FOLDER) if n.endswith(".plan")}
 
 
-def _stretches(record: dict[str, Any]) -> list[Stretch]:
-    return [Stretch(**one) for one in json.loads(record["stretches"])]
+def _stretches(record: dict[str, Any]) -> list[TakenBatches]:
+    return [TakenBatches(**one) for one in json.loads(record["stretches"])]
 
 
-def _of_plan(files: LocalFiles, number: int) -> Stretch:
+def _of_plan(files: LocalFiles, number: int) -> TakenBatches:
     plan = read_record(files, f"{FOLDER}/{number:09}.plan")
-    return Stretch(plan["pieces"], plan["refused"], plan["silent"])
+    return TakenBatches(plan["pieces"], plan["refused"], plan["silent"])
 
 
-def paths(stretches: Sequence[Stretch]) -> Iterator[tuple[str, str, int]]:
+def paths(stretches: Sequence[TakenBatches]) -> Iterator[tuple[str, str, int]]:
     """Every file that something was taken of: its input, its name, and how far."""
     furthest: dict[tuple[str, str], int] = {}
     for stretch in stretches:

@@ -11,7 +11,7 @@ from typing import Any
 
 from millstream.calculus.graph import Program
 from millstream.engine.ahead import joined, released
-from millstream.engine.clock import Known
+from millstream.engine.clock import SeenOfInput
 from millstream.engine.job import InputCounts
 from millstream.engine.messages import Message
 from millstream.engine.storage.files import Files
@@ -158,6 +158,6 @@ def later(one: int | None, other: int | None) -> int | None:
     return max(one, other)
 
 
-def known_in(manifest: Manifest) -> tuple[Known, ...]:
+def known_in(manifest: Manifest) -> tuple[SeenOfInput, ...]:
     """What is known of the inputs after a batch; whether they go on is told anew."""
-    return tuple(Known(one["largest"]) for one in manifest["log"].values())
+    return tuple(SeenOfInput(one["largest"]) for one in manifest["log"].values())

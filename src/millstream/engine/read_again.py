@@ -16,7 +16,7 @@ from millstream.connectors.blocks import is_ours
 from millstream.connectors.location import Location, parse_location
 from millstream.connectors.pieces import is_counted_in_rows, is_growable, next_piece
 from millstream.engine.arrangement import FOLDER, Arrangement, path_of
-from millstream.engine.history import Stretch, paths
+from millstream.engine.history import TakenBatches, paths
 from millstream.engine.inputs import anchored
 from millstream.engine.job import Job
 from millstream.engine.manifest import Manifest
@@ -31,7 +31,7 @@ Cursor = dict[str, tuple[int, list[Any] | None]]
 class ReadAgain:
     """Mutable: knows how far it has come. `files` are those of the checkpoint of the job."""
 
-    def __init__(self, job: Job, files: LocalFiles, stretches: Sequence[Stretch]) -> None:
+    def __init__(self, job: Job, files: LocalFiles, stretches: Sequence[TakenBatches]) -> None:
         self.job = job
         self.files = files
         self.stretches = stretches
@@ -119,7 +119,7 @@ class ReadAgain:
 class Rereader(Planner):
     """Mutable: plans what has been read, in the order in which it was."""
 
-    stretches: Sequence[Stretch] = field(default=(), kw_only=True)
+    stretches: Sequence[TakenBatches] = field(default=(), kw_only=True)
     is_at_end: bool = False
 
     def tasks(self, seq: int) -> list[ReadingTask]:

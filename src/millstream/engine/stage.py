@@ -19,12 +19,12 @@ from millstream.calculus.tables import END_OF_TIME
 from millstream.calculus.types import INT64_MIN
 from millstream.engine.aside import Aside
 from millstream.engine.buckets import EVERY, parts
-from millstream.engine.clock import Clock, Known, segment_of
+from millstream.engine.clock import Clock, SeenOfInput, segment_of
 from millstream.engine.job import rejected_changes
 from millstream.engine.messages import Message, Sent
 from millstream.engine.parcels import LATE, Packer, Parcel, in_turns, opened, parcels_in
 from millstream.engine.points import reached
-from millstream.engine.state import Bucket, Memory
+from millstream.engine.state import Bucket, WorkerMemory
 from millstream.engine.storage.codec import DamagedState, encode
 from millstream.engine.storage.records import missing, read_record
 from millstream.kernels.scripts.combining import combined
@@ -41,7 +41,7 @@ class Turn:
     """One batch: the version it starts from and what is known before it."""
 
     version: int
-    known: tuple[Known, ...]
+    known: tuple[SeenOfInput, ...]
     is_kept: bool  # whether the state after it is written whole
 
 
@@ -66,7 +66,7 @@ class Done:
 class StageTask:
     """Mutable: one task of a stage, on one group of its buckets."""
 
-    def __init__(self, memory: Memory, stage: int, turn: Turn, group: int) -> None:
+    def __init__(self, memory: WorkerMemory, stage: int, turn: Turn, group: int) -> None:
         self.memory = memory
         self.layout = memory.layout
         self.stage = stage

@@ -100,7 +100,7 @@ class Bucket:
 
 
 @dataclass
-class Memory:
+class WorkerMemory:
     """Mutable: what a worker process keeps between tasks, for one job."""
 
     description: Description

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from millstream.calculus.base import Part
+from millstream.calculus.base import PicturePart
 from millstream.calculus.estimates import NOTHING, Measures
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import parts_of, render, render_function, render_operator
@@ -259,7 +259,7 @@ def _named(queues: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _inner_boxes(
-    op: Operator, parts: tuple[Part, ...], home: dict[str, str]
+    op: Operator, parts: tuple[PicturePart, ...], home: dict[str, str]
 ) -> tuple[list[Box], dict[str, str]]:
     """The parts of a function as boxes of their own, and which of them give its outputs."""
 

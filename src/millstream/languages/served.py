@@ -135,7 +135,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Part:
+class BrokerPart:
     """What one of several brokers has of a file."""
 
     broker: str
@@ -172,7 +172,7 @@ class Served:
     added: Mapping[str, str] = field(default_factory=dict)
     #: Both programs as they can be cut.
     wired: tuple[Wired, Wired] | None = field(default=None, compare=False)
-    part: Part | None = None
+    part: BrokerPart | None = None
     #: What the rows of each stream are needed for; what is needed for nothing need not be kept.
     needs: Mapping[str, tuple[Need, ...]] = field(default_factory=dict)
     #: Views that came when rows were gone already, with a program of their own: to these, streams

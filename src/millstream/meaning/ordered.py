@@ -46,13 +46,13 @@ def in_order(function: Ordered, schema: Schema, rows: Iterable[Row]) -> list[Row
 
 def with_places(function: Ordered, schema: Schema, rows: Sequence[Row]) -> list[Row]:
     """The rows of a group, which are in order, with what follows from their places."""
-    order = Order(function, schema, rows)
+    order = GroupOrder(function, schema, rows)
     columns = [order.column(one) for one in function.columns]
     made = list(zip(*columns, strict=True)) if columns else [()] * len(rows)
     return [(*row, *more) for row, more in zip(rows[: function.count], made, strict=False)]
 
 
-class Order:
+class GroupOrder:
     """The rows of one group in order, and which of them are equal in it."""
 
     def __init__(self, function: Ordered, schema: Schema, rows: Sequence[Row]) -> None:

@@ -17,7 +17,7 @@ from millstream.olap.groups import (
     Grouping,
     Groups,
     Limits,
-    Place,
+    PlacedAttribute,
     TooMuch,
     parts_as_times,
 )
@@ -25,7 +25,7 @@ from millstream.olap.pivot import Header, pivoted
 from millstream.olap.plain import PlainGrouping, PlainVersion
 from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
 from millstream.olap.question import OTHERS, Order, Question
-from millstream.olap.tables import Table, ranks, stacked, taken
+from millstream.olap.tables import AnswerTable, ranks, stacked, taken
 from millstream.plan.batch import Array, Vector
 from millstream.values.instants import render_time
 
@@ -34,8 +34,8 @@ from millstream.values.instants import render_time
 class Answer:
     """The cells that were asked for, of which version, and what it took."""
 
-    cells: Table
-    totals: tuple[Table, ...]
+    cells: AnswerTable
+    totals: tuple[AnswerTable, ...]
     headers: tuple[Header, ...]
     as_of: int | None
     version: int
@@ -95,7 +95,7 @@ class _Answering:
         self.chosen.sort(key=lambda n: question.measures.index(version.function.measures[n].name))
         self.names = [version.function.measures[n].name for n in self.chosen]
 
-    def tables(self) -> tuple[Table, tuple[Table, ...], tuple[Header, ...]]:
+    def tables(self) -> tuple[AnswerTable, tuple[AnswerTable, ...], tuple[Header, ...]]:
         question, how = self.question, self.how
         groups = self.grouping.groups(how.span)
         before: Content | None = None
@@ -118,7 +118,7 @@ class _Answering:
             )
         return table, totals, headers
 
-    def _table(self, groups: Groups, before: Content | None) -> Table:
+    def _table(self, groups: Groups, before: Content | None) -> AnswerTable:
         """The cells in the order that is asked for."""
         question = self.question
         if before is None and not (question.order or question.limit or question.share):
@@ -247,7 +247,7 @@ class _Answering:
         return self.grouping.told(held)[names.index(name)]
 
     def _rank(self, column: int, groups: Groups) -> Array:
-        place: Place = self.places[column]
+        place: PlacedAttribute = self.places[column]
         return place.members.ranks(place.wanted)[groups.codes[:, column]]
 
     # --- limits, totals, comparisons ---
@@ -255,7 +255,7 @@ class _Answering:
     def _limited(
         self, groups: Groups, before: Content | None, measures: list[tuple[str, Vector]],
         order: Array,
-    ) -> Table:  # fmt: skip
+    ) -> AnswerTable:  # fmt: skip
         """The first of each parent, and all others of it as one row."""
         limit = self.question.limit
         assert limit is not None
@@ -266,7 +266,9 @@ class _Answering:
         table = _table(columns, len(groups)).take(first)
         if not self.question.has_others:
             return table
-        table = Table((*table.names, OTHERS), (*table.vectors, _nulls(len(table))), len(table))
+        table = AnswerTable(
+            (*table.names, OTHERS), (*table.vectors, _nulls(len(table))), len(table)
+        )
         if not len(rest):
             return table
         others, example = self._others(groups, before, parents, rest, count)
@@ -291,7 +293,7 @@ class _Answering:
 
     def _others(
         self, groups: Groups, before: Content | None, parents: Array, rest: Array, count: int
-    ) -> tuple[Table, Array]:
+    ) -> tuple[AnswerTable, Array]:
         """One row for each parent that has more members than are shown, and a group of each."""
         present = _distinct(parents[rest])
         target = np.full(count, -1, np.int64)
@@ -330,7 +332,7 @@ class _Answering:
         of = self.grouping.told(whole)[names.index(name)].take(present)
         return _quotient(self.grouping.told(held)[names.index(name)], of)
 
-    def _totals(self, groups: Groups, before: Content | None) -> Iterator[Table]:
+    def _totals(self, groups: Groups, before: Content | None) -> Iterator[AnswerTable]:
         """For each number of rows but all of them, those of the groups that share so many."""
         rows = len(self.question.rows)
         for count in range(rows):
@@ -366,8 +368,8 @@ def _distinct(numbers: Array) -> Array:
     return np.unique(numbers)
 
 
-def _table(columns: list[tuple[str, Vector]], size: int) -> Table:
-    return Table(tuple(n for n, _ in columns), tuple(v for _, v in columns), size)
+def _table(columns: list[tuple[str, Vector]], size: int) -> AnswerTable:
+    return AnswerTable(tuple(n for n, _ in columns), tuple(v for _, v in columns), size)
 
 
 def _nulls(size: int) -> Vector:

@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from millstream.olap.tables import Table
+from millstream.olap.tables import AnswerTable
 
 #: The rows of an answer as JSON, and how many of each there are.
 Rows = dict[bytes, int]
 
 
-def rows_of(table: Table) -> Rows:
+def rows_of(table: AnswerTable) -> Rows:
     made: Rows = {}
     for record in table.records():
         key = orjson.dumps(record)

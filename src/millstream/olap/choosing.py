@@ -16,7 +16,7 @@ from millstream.olap.planning import attributes_of
 _MOST = 64
 
 
-class Asked:
+class AskedVertices:
     """Mutable: how often each vertex was asked for, in all and since the last choice."""
 
     def __init__(self) -> None:

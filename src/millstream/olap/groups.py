@@ -14,11 +14,11 @@ from millstream.calculus.types import Kind
 from millstream.errors import MillstreamError
 from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
-from millstream.kernels.cube.reading import Keys, find_keys, move_bits
+from millstream.kernels.cube.reading import CellKeys, find_keys, move_bits
 from millstream.kernels.cube.stretches import Ranking, Stretch, width_of
 from millstream.kernels.cube.telling import LONGEST, Side, name_groups, numbered
 from millstream.kernels.cube.versions import Members, Version
-from millstream.kernels.relational.hidden_keys import Counted
+from millstream.kernels.relational.hidden_keys import CountedKeys
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
 from millstream.olap.planning import Plan, Span, levels_of
@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedAttribute:
     """An attribute in a vertex: its members, the level, and the column of codes."""
 
     members: Members
@@ -82,7 +82,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Parts:
+class KeyParts:
     """What partitions from the first on add to a key; with the shift it is the part of time."""
 
     first: int
@@ -122,15 +122,15 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Held:
+class KeptGroups:
     """What is kept of groups: numbers, and what was counted for each tally that is asked for."""
 
     numbers: Numbers
-    counted: tuple[Counted, ...]
+    counted: tuple[CountedKeys, ...]
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldMeasures:
     """What is told of groups that are not looked into any more."""
 
     words: Array
@@ -145,7 +145,7 @@ class HeldRows:
 
 
 #: What is known of groups.
-Content = Held | HeldRows | Told
+Content = KeptGroups | HeldRows | ToldMeasures
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Grouping:
     def measures(self) -> Measures:
         return self.version.reading()
 
-    def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
+    def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[PlacedAttribute]:
         """Where attributes are among the codes of a vertex."""
         if not attributes:
             return []
@@ -213,7 +213,7 @@ class Grouping:
             level = levels[d]
             assert level is not None
             wanted = cube.dimensions[d].index(name)
-            made.append(Place(self.version.members[d], level, wanted, column[d]))
+            made.append(PlacedAttribute(self.version.members[d], level, wanted, column[d]))
         return made
 
     def groups(self, span: Span, *, shifted: int = 0) -> Groups:
@@ -277,10 +277,10 @@ class Grouping:
     def _found_keys(
         self,
         stretch: Stretch,
-        parts: Parts,
-        places: list[Place],
+        parts: KeyParts,
+        places: list[PlacedAttribute],
         packing: Packing | None,
-        how: Keys,
+        how: CellKeys,
     ) -> Array:
         self.limits.check_time()
         vertex = self.plan.answering.vertex.attributes
@@ -308,14 +308,14 @@ class Grouping:
         """What is known of groups, of the cells of all pieces."""
         if self.is_told_at_once and all(p.stretch.cells.is_short for p in pieces):
             sides = [Side(p.stretch.cells.given(), own) for p, own in zip(pieces, ids, strict=True)]
-            return Told(*self.measures.told_in_order(sides, size, self.wanted))
+            return ToldMeasures(*self.measures.told_in_order(sides, size, self.wanted))
         numbers = self.measures.numbers(size)
-        counted: dict[int, list[Counted]] = {layer: [] for layer, _ in self.tallies}
+        counted: dict[int, list[CountedKeys]] = {layer: [] for layer, _ in self.tallies}
         for piece, own in zip(pieces, ids, strict=True):
             self.limits.check_time()
             cells = piece.stretch.cells
             if piece.layer:
-                counted[piece.layer].append(Counted(own, cells.codes[:, -1], cells.rows))
+                counted[piece.layer].append(CountedKeys(own, cells.codes[:, -1], cells.rows))
             elif cells.is_short:
                 self.measures.merge_given(cells.given(), own, numbers)
             else:
@@ -323,22 +323,24 @@ class Grouping:
                 given = self.measures.unpacked(cells.take(chosen).packed()).numbers
                 self.measures.merge(given, own[chosen], numbers)
         if self.is_told_at_once:
-            return Told(*self.measures.told(numbers, np.arange(size)))
-        together = (Counted(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values())
-        return Held(numbers, tuple(together))
+            return ToldMeasures(*self.measures.told(numbers, np.arange(size)))
+        together = (
+            CountedKeys(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values()
+        )
+        return KeptGroups(numbers, tuple(together))
 
-    def _parts(self, span: Span, shifted: int) -> Parts:
+    def _parts(self, span: Span, shifted: int) -> KeyParts:
         """For each partition of a span its part of time at the grain."""
         grain = self.plan.grain
         size = max(0, span.last - span.first + 1)
         if grain is None or not size:
-            return Parts(span.first, np.zeros(max(1, size), np.int64), 0)
+            return KeyParts(span.first, np.zeros(max(1, size), np.int64), 0)
         indexes = np.arange(span.first, span.last + 1) + shifted
         parts = np.asarray(grain.index(self.version.function.grain.start(indexes)), np.int64)
         steps = np.ascontiguousarray(parts - parts[0])
-        return Parts(span.first, steps, int(parts[0]), int(steps.max()) + 1)
+        return KeyParts(span.first, steps, int(parts[0]), int(steps.max()) + 1)
 
-    def _tests(self, vertex: tuple[str, ...]) -> list[tuple[Place, Array]]:
+    def _tests(self, vertex: tuple[str, ...]) -> list[tuple[PlacedAttribute, Array]]:
         places = self.places(tuple(c.attribute for c in self.conditions), vertex)
         return [
             (place, np.ascontiguousarray(holding(condition, place.values)[place.numbers]))
@@ -347,7 +349,7 @@ class Grouping:
 
     def put_together(self, held: Content, ids: Array, count: int) -> Content:
         """Groups into coarser ones; those of group -1 are passed over."""
-        assert isinstance(held, Held), "what is told is not put together"
+        assert isinstance(held, KeptGroups), "what is told is not put together"
         numbers, chosen = self.measures.numbers(count), np.flatnonzero(ids >= 0)
         given = held.numbers
         if len(chosen) < len(ids):
@@ -356,7 +358,7 @@ class Grouping:
         # Group -1 finds the last place, where there is always a -1, also if there are no groups.
         after = np.append(ids, -1)
         counted = tuple(c._replace(ids=after[c.ids]) for c in held.counted)
-        return Held(numbers, counted)
+        return KeptGroups(numbers, counted)
 
     def numbered(self, codes: Array) -> tuple[Array, int]:
         """Rows of codes as dense numbers, and how many differ."""
@@ -368,9 +370,9 @@ class Grouping:
 
     def told(self, held: Content, order: Array | None = None) -> tuple[Vector, ...]:
         """All measures of groups, in some order; of groups without rows they are null."""
-        if isinstance(held, Told):
+        if isinstance(held, ToldMeasures):
             return self._vectors(held.words, held.valid, order)
-        assert isinstance(held, Held)
+        assert isinstance(held, KeptGroups)
         numbers = held.numbers
         words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
         for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
@@ -383,24 +385,28 @@ class Grouping:
         return vectors if order is None else tuple(v.take(order) for v in vectors)
 
 
-def _packing(places: list[Place], count: int, cells: int) -> Packing | None:
+def _packing(places: list[PlacedAttribute], count: int, cells: int) -> Packing | None:
     """How keys are made; None if with the places of so many cells they are too long for a word."""
     packing = Packing(tuple(width_of(len(p.values)) for p in places), width_of(count))
     return packing if packing.width + cells.bit_length() <= LONGEST else None
 
 
-def _keys(places: list[Place], packing: Packing | None, tests: list[tuple[Place, Array]]) -> Keys:
+def _keys(
+    places: list[PlacedAttribute],
+    packing: Packing | None,
+    tests: list[tuple[PlacedAttribute, Array]],
+) -> CellKeys:
     """How keys are made of codes. Without a packing the key is the part of time alone."""
     shown, shifts = ([], []) if packing is None else (places, packing.shifts)
     steps = [p.ranks << shift for p, shift in zip(shown, shifts, strict=True)]
     values = [t for _, t in tests]
-    return Keys(
+    return CellKeys(
         _columns(shown), _starts(steps), _flat(steps, np.int64),
         _columns([p for p, _ in tests]), _starts(values), _flat(values, np.bool_),
     )  # fmt: skip
 
 
-def _columns(places: list[Place]) -> Array:
+def _columns(places: list[PlacedAttribute]) -> Array:
     return frozen(np.array([p.column for p in places], np.int64))
 
 
@@ -413,7 +419,7 @@ def _flat(arrays: list[Array], dtype: type) -> Array:
     return frozen(np.concatenate(arrays) if arrays else np.zeros(0, dtype))
 
 
-def _named(keys: Array, places: list[Place], packing: Packing, parts: Parts) -> Array:
+def _named(keys: Array, places: list[PlacedAttribute], packing: Packing, parts: KeyParts) -> Array:
     """The codes of groups, from their keys: a column for each attribute, one for the part of time.
 
     Each column lies together.
@@ -428,7 +434,9 @@ def _named(keys: Array, places: list[Place], packing: Packing, parts: Parts) -> 
     return codes.T
 
 
-def _hashed(pieces: list[Piece], places: list[Place], parts: Parts) -> tuple[Array, list[Array]]:
+def _hashed(
+    pieces: list[Piece], places: list[PlacedAttribute], parts: KeyParts
+) -> tuple[Array, list[Array]]:
     """Where keys would be too large for a word: the codes of groups as they are."""
     words, chosen = [], []
     for piece in pieces:

@@ -9,7 +9,7 @@ import numpy as np
 
 from millstream.calculus.cube import TIME_OF_CELL
 from millstream.olap.question import OTHERS, Question
-from millstream.olap.tables import Table, plain_values
+from millstream.olap.tables import AnswerTable, plain_values
 from millstream.plan.batch import Array, Vector
 
 
@@ -26,8 +26,8 @@ class Header:
 
 
 def pivoted(
-    table: Table, question: Question, headers: tuple[Header, ...] | None = None
-) -> tuple[Table, tuple[Header, ...]]:
+    table: AnswerTable, question: Question, headers: tuple[Header, ...] | None = None
+) -> tuple[AnswerTable, tuple[Header, ...]]:
     """A table whose columns are members; with headers that are given, of these alone.
 
     Totals have no shares, so they have fewer columns.
@@ -47,7 +47,7 @@ def pivoted(
         places = np.array(by_members.get(tuple(v for _, v in header.members), []), np.int64)
         made.append((header.name, _spread(by_name[header.measure], places, rows, len(first))))
     names, vectors = tuple(n for n, _ in made), tuple(v for _, v in made)
-    return Table(names, vectors, len(first)), headers
+    return AnswerTable(names, vectors, len(first)), headers
 
 
 def _headers(

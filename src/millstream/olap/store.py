@@ -25,7 +25,7 @@ from millstream.engine.storage.records import read_record, write_record
 from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.versions import Version, Versions
 from millstream.kernels.runtime.kernel import Round
-from millstream.olap.choosing import Asked, choose_again
+from millstream.olap.choosing import AskedVertices, choose_again
 from millstream.olap.moving import Movements, by_keys, facts_of
 from millstream.olap.planning import attributes_of, keyed, levels_of
 from millstream.olap.program import ServedCube
@@ -80,7 +80,7 @@ class CubeStore:
         #: Partitions that are on the disk; those of the program's vertices.
         self._written: set[int] = set()
         self._program_kept = len(self._kernel.kept)
-        self.asked = Asked()
+        self.asked = AskedVertices()
         self._chosen_at: int | None = None
         #: When each version was made, and the bytes that it did not share with the one before.
         self._last: deque[tuple[float, int, Version]] = deque()

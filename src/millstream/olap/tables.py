@@ -17,7 +17,7 @@ from millstream.values.instants import render_time
 
 
 @dataclass(frozen=True)
-class Table:
+class AnswerTable:
     """Columns of one length."""
 
     names: tuple[str, ...]
@@ -27,8 +27,8 @@ class Table:
     def __len__(self) -> int:
         return self.size
 
-    def take(self, indices: Array) -> Table:
-        return Table(self.names, tuple(v.take(indices) for v in self.vectors), len(indices))
+    def take(self, indices: Array) -> AnswerTable:
+        return AnswerTable(self.names, tuple(v.take(indices) for v in self.vectors), len(indices))
 
     def records(self) -> list[dict[str, Any]]:
         """A dictionary for each row; times as ISO 8601, what is no finite number as a text."""
@@ -94,9 +94,9 @@ def _harmless(cell: Any) -> Any:
     return f"'{cell}" if is_formula else cell
 
 
-def stacked(one: Table, other: Table) -> Table:
+def stacked(one: AnswerTable, other: AnswerTable) -> AnswerTable:
     vectors = tuple(concat_vectors(pair) for pair in zip(one.vectors, other.vectors, strict=True))
-    return Table(one.names, vectors, len(one) + len(other))
+    return AnswerTable(one.names, vectors, len(one) + len(other))
 
 
 def ranks(values: Vector) -> Array:

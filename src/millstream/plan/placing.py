@@ -55,7 +55,7 @@ class How(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowsPlace:
     """Where the rows of a queue are, and what entered that decides on it."""
 
     how: How
@@ -64,10 +64,10 @@ class Place:
     draft: int = -1
 
 
-def entered(queue: str, type_: QueueType) -> Place:
+def entered(queue: str, type_: QueueType) -> RowsPlace:
     """The place of a queue that enters by a key, be it one that is not known yet."""
     origins = {name: frozenset(((queue, name),)) for name in type_.schema.names}
-    return Place(How.SHARED, frozenset((queue,)), origins)
+    return RowsPlace(How.SHARED, frozenset((queue,)), origins)
 
 
 class Rules:
@@ -107,19 +107,19 @@ class Rules:
         return not is_relation and (several or isinstance(op.function, Merge))
 
     def placed_by(
-        self, step: Step, given: Mapping[str, Place], keys: dict[str, Key]
-    ) -> dict[str, Place] | None:
+        self, step: Step, given: Mapping[str, RowsPlace], keys: dict[str, Key]
+    ) -> dict[str, RowsPlace] | None:
         """Where what a step makes is, if it can run where its inputs are.
 
         `keys` is how queues enter, and is told what the step wants of those that may choose.
         """
         if all(place.how is How.EVERYWHERE for place in given.values()):
-            return dict.fromkeys(step.outputs, Place(How.EVERYWHERE))
+            return dict.fromkeys(step.outputs, RowsPlace(How.EVERYWHERE))
         behind = frozenset().union(*(place.behind for place in given.values()))
         is_shared = all(place.how is How.SHARED for place in given.values())
         is_in_one_place = is_shared and all(keys[e] == () for e in behind)
         if self.is_undivided(step):
-            made = Place(How.SHARED, behind)
+            made = RowsPlace(How.SHARED, behind)
             return dict.fromkeys(step.outputs, made) if is_in_one_place else None
         places = dict(given)
         for op in step.operators:
@@ -129,37 +129,37 @@ class Rules:
             places.update(dict.fromkeys(op.outputs, of_op))
         return {q: places[q] for q in step.outputs}
 
-    def _made(self, op: Operator, given: list[Place], keys: dict[str, Key]) -> Place | None:
+    def _made(self, op: Operator, given: list[RowsPlace], keys: dict[str, Key]) -> RowsPlace | None:
         """Where what an operator makes is, or None if it cannot work where its inputs are."""
         hows = [place.how for place in given]
         behind = frozenset().union(*(place.behind for place in given))
         if all(how is How.EVERYWHERE for how in hows):
-            return Place(How.EVERYWHERE)
+            return RowsPlace(How.EVERYWHERE)
         match op.function, hows:
             case Aggregate(), [How.SHARED] if self._adds_up_anywhere(op, given[0]):
                 # It leaves: the few rows that are totalled again must not draw all others.
-                return Place(How.SHARED, behind)
+                return RowsPlace(How.SHARED, behind)
             case Top(), [How.SHARED] if op.id in self.tops and self._return(given[0], keys):
-                return Place(How.SHARED, behind)
+                return RowsPlace(How.SHARED, behind)
             case Distinct(), [How.SHARED] if op.id in self.answered:
-                return Place(How.COVERING, behind)
+                return RowsPlace(How.COVERING, behind)
             case (
                 (Filter() | Map(), [How.COVERING])
                 | (Lookup(), [How.COVERING, How.EVERYWHERE])
                 | (Merge(), [How.COVERING, How.EVERYWHERE] | [How.EVERYWHERE, How.COVERING])
             ):
-                return Place(How.COVERING, behind)
+                return RowsPlace(How.COVERING, behind)
             case (Join() | Lookup(), [How.SHARED, How.EVERYWHERE | How.COVERING]) | (
                 Join(),
                 [How.EVERYWHERE | How.COVERING, How.SHARED],
             ):
-                return Place(How.SHARED, behind, self._origins(op, given))
+                return RowsPlace(How.SHARED, behind, self._origins(op, given))
             case _:
                 is_shared = all(how is How.SHARED for how in hows)
                 meets = is_shared and self._meet(op, given, keys)
-                return Place(How.SHARED, behind, self._origins(op, given)) if meets else None
+                return RowsPlace(How.SHARED, behind, self._origins(op, given)) if meets else None
 
-    def _adds_up_anywhere(self, op: Operator, place: Place) -> bool:
+    def _adds_up_anywhere(self, op: Operator, place: RowsPlace) -> bool:
         """Whether each bucket can total its own rows, and nobody can enter by the groups.
 
         Rows cannot enter by a column that is worked out behind.
@@ -167,11 +167,11 @@ class Rules:
         assert isinstance(op.function, Aggregate)
         return op.id in self.partial and not place.origins.keys() >= set(op.function.by)
 
-    def _return(self, place: Place, keys: Mapping[str, Key]) -> bool:
+    def _return(self, place: RowsPlace, keys: Mapping[str, Key]) -> bool:
         """Whether what goes is where it came: it enters by a key, or from outside."""
         return all(keys[e] is not None or e in self.inputs for e in place.behind)
 
-    def _meet(self, op: Operator, given: list[Place], keys: dict[str, Key]) -> bool:
+    def _meet(self, op: Operator, given: list[RowsPlace], keys: dict[str, Key]) -> bool:
         """Whether the rows that must be together are, or will be by keys that are still open."""
         types = tuple(self.types[q] for q in op.inputs)
         asked = [
@@ -198,7 +198,7 @@ class Rules:
             return (self.by_instants[op.id],)
         return op.function.facts(types, index).key
 
-    def _origins(self, op: Operator, given: list[Place]) -> Origins:
+    def _origins(self, op: Operator, given: list[RowsPlace]) -> Origins:
         """Where the columns of what an operator makes come from."""
         types = tuple(self.types[q] for q in op.inputs)
         sides = [
@@ -223,7 +223,7 @@ class Rules:
 
 
 def _settled(
-    asked: Sequence[tuple[tuple[str, ...], Place]], behind: set[str], keys: dict[str, Key]
+    asked: Sequence[tuple[tuple[str, ...], RowsPlace]], behind: set[str], keys: dict[str, Key]
 ) -> bool:
     """Whether rows with equal columns are in the same bucket, however they have entered.
 
@@ -252,7 +252,7 @@ def _settled(
 
 
 def _columns_of(
-    asked: Sequence[tuple[tuple[str, ...], Place]], number: int
+    asked: Sequence[tuple[tuple[str, ...], RowsPlace]], number: int
 ) -> dict[str, str] | None:
     """What a column is in all that entered; None if it is not one column in each."""
     columns: dict[str, str] = {}

@@ -16,7 +16,7 @@ from millstream.calculus.functions import Join, Lookup
 from millstream.calculus.graph import Operator
 from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.order import lost_by
-from millstream.plan.placing import How, Place, Rules, entered
+from millstream.plan.placing import How, RowsPlace, Rules, entered
 from millstream.plan.steps import Plan, Step
 
 #: How much there is of some inputs of a program.
@@ -145,7 +145,7 @@ class _Drafting:
         #: The draft in which everything is that is made of copies.
         self.ground: int | None = None
         self.keys: dict[str, Key] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, RowsPlace] = {}
         #: Inputs that had better be copied, and those that cannot be.
         self.wanted: frozenset[str] = frozenset()
         self.refused = refused
@@ -206,13 +206,13 @@ class _Drafting:
         self._put(number, step, target, made)
         return True
 
-    def _place(self, queue: str) -> Place:
+    def _place(self, queue: str) -> RowsPlace:
         """Where a queue is; an input of the program is nowhere yet."""
         if queue in self.places:
             place = self.places[queue]
             return replace(place, draft=self._home(place.draft))
         if queue in self.copied:
-            return Place(How.EVERYWHERE)
+            return RowsPlace(How.EVERYWHERE)
         return entered(queue, self.rules.types[queue])
 
     def _ground_for(self, homes: set[int]) -> set[int]:
@@ -221,7 +221,7 @@ class _Drafting:
             return set()
         return {self.ground}
 
-    def _enter(self, queue: str, target: int, place: Place, key: Key) -> None:
+    def _enter(self, queue: str, target: int, place: RowsPlace, key: Key) -> None:
         """A queue that is not in a draft enters it."""
         if self._home(place.draft) == target:
             return
@@ -231,7 +231,7 @@ class _Drafting:
         if place.draft >= 0:
             draft.needs.add(place.draft)
 
-    def _put(self, number: int, step: Step, target: int, made: dict[str, Place]) -> None:
+    def _put(self, number: int, step: Step, target: int, made: dict[str, RowsPlace]) -> None:
         self.drafts[target].steps[number] = step
         for queue, place in made.items():
             self.places[queue] = replace(place, draft=target)

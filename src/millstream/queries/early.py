@@ -34,7 +34,7 @@ from millstream.queries.tokens import stop
 from millstream.source import Span
 
 if TYPE_CHECKING:
-    from millstream.queries.translate import Known, Translator
+    from millstream.queries.translate import KnownSource, Translator
 
 
 class Early:
@@ -65,7 +65,7 @@ class Early:
 
     # --- sources ---
 
-    def flow(self, known: Known, span: Span) -> Flow:
+    def flow(self, known: KnownSource, span: Span) -> Flow:
         """What has a name, as it is read early."""
         assert known.flow is not None
         name = known.word.name
@@ -77,7 +77,7 @@ class Early:
             )
         return self._flows[name]
 
-    def _view(self, known: Known) -> Flow:
+    def _view(self, known: KnownSource) -> Flow:
         """The query of a view once more, with the names that it could see."""
         translator = self.translator
         assert known.view is not None
@@ -88,7 +88,7 @@ class Early:
         finally:
             translator.known, translator.around = names, around
 
-    def _declared(self, known: Known, span: Span) -> Flow:
+    def _declared(self, known: KnownSource, span: Span) -> Flow:
         flow, name = known.flow, known.word.name
         assert flow is not None
         (input_,) = (i for i in self.translator.inputs if i.name == name)

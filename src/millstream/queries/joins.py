@@ -36,7 +36,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JoinedSource:
     """One source of a FROM clause: its rows, its name, and how it is joined."""
 
     flow: Flow
@@ -53,12 +53,12 @@ class Part:
 
 
 def as_where(
-    parts: Sequence[Part], where: list[Expression], is_moved: Callable[[Expression], bool]
-) -> tuple[Sequence[Part], list[Expression]]:
+    parts: Sequence[JoinedSource], where: list[Expression], is_moved: Callable[[Expression], bool]
+) -> tuple[Sequence[JoinedSource], list[Expression]]:
     """Some conditions of inner joins are conditions of WHERE, if there are no other joins."""
     if any(part.joined.kind is not JoinKind.INNER for part in parts):
         return parts, where
-    kept: list[Part] = []
+    kept: list[JoinedSource] = []
     for part in parts:
         on = conjuncts(part.joined.on)
         rest = [c for c in on if not is_moved(c)]
@@ -95,7 +95,7 @@ class Assembly:
     schema: Schema = field(default_factory=Schema)
     shared: frozenset[str] = frozenset()
 
-    def assemble(self, parts: Sequence[Part], where: Sequence[Expression]) -> Assembled:
+    def assemble(self, parts: Sequence[JoinedSource], where: Sequence[Expression]) -> Assembled:
         self._check_names(parts)
         if any(p.joined.kind is not JoinKind.INNER for p in parts):
             return self._in_order(self._renamed(parts), where)
@@ -109,7 +109,7 @@ class Assembly:
 
     # --- names ---
 
-    def _check_names(self, parts: Sequence[Part]) -> None:
+    def _check_names(self, parts: Sequence[JoinedSource]) -> None:
         seen: set[str] = set()
         for part in parts:
             if part.name in seen:
@@ -119,11 +119,11 @@ class Assembly:
                 stop(self.faults, message, span, "give one of them an alias")
             seen.add(part.name)
 
-    def _renamed(self, parts: Sequence[Part]) -> list[Part]:
+    def _renamed(self, parts: Sequence[JoinedSource]) -> list[JoinedSource]:
         """The parts with columns that have names of their own on the joined queue."""
         counts = Counter(n for p in parts for n in p.flow.schema.names)
         visible: list[Visible] = []
-        renamed: list[Part] = []
+        renamed: list[JoinedSource] = []
         for part in parts:
             new = {
                 n: n if counts[n] == 1 or n in self.shared else f"{part.name}.{n}"
@@ -134,12 +134,12 @@ class Assembly:
                 part.joined.source.span,
             )  # fmt: skip
             visible.append(_visible(part, new))
-            renamed.append(Part(flow, part.name, part.joined))
+            renamed.append(JoinedSource(flow, part.name, part.joined))
         self.names = Names(tuple(visible), unreadable=self.around)
         self.schema = Schema(tuple(dict.fromkeys(f for p in renamed for f in p.flow.schema)))
         return renamed
 
-    def _on(self, part: Part, before: Sequence[Part]) -> list[Expression]:
+    def _on(self, part: JoinedSource, before: Sequence[JoinedSource]) -> list[Expression]:
         """The conditions of an inner join, those of USING written out."""
         conditions = conjuncts(part.joined.on)
         for word in part.joined.using:
@@ -153,7 +153,7 @@ class Assembly:
             conditions.append(Apply(Word("==", word.span), sides, word.span))
         return conditions
 
-    def _complain_about_using(self, word: Word, before: Sequence[Part]) -> NoReturn:
+    def _complain_about_using(self, word: Word, before: Sequence[JoinedSource]) -> NoReturn:
         known = [n for p in before for n in p.flow.schema.names]
         message = f'USING needs a column "{word.name}" on both sides'
         stop(self.faults, message, word.span, suggest(word.name, known))
@@ -178,7 +178,7 @@ class Assembly:
 
     # --- inner joins, in any order ---
 
-    def _merged(self, parts: Sequence[Part]) -> tuple[Seen, ...]:
+    def _merged(self, parts: Sequence[JoinedSource]) -> tuple[Seen, ...]:
         """The columns of USING that are not shared: one side of each, which equals the other."""
         visible, merged = self.names.sources, dict[str, Seen]()
         for number, part in enumerate(parts):
@@ -190,7 +190,7 @@ class Assembly:
                     merged[one.name] = replace(one, covers=_covered(one, other))
         return tuple(merged.values())
 
-    def _inner(self, parts: list[Part], pool: list[Term]) -> Assembled:
+    def _inner(self, parts: list[JoinedSource], pool: list[Term]) -> Assembled:
         first, *waiting = parts
         flow, there = first.flow, first.columns
         while waiting:
@@ -207,14 +207,14 @@ class Assembly:
             there = both
         return Assembled(flow, self.names, tuple(pool))
 
-    def _is_tied(self, there: frozenset[str], part: Part, pool: list[Term]) -> bool:
+    def _is_tied(self, there: frozenset[str], part: JoinedSource, pool: list[Term]) -> bool:
         if there & part.columns:
             return True
         return any(_pair(t, there, part.columns) is not None for t in pool)
 
     # --- outer joins, in the order in which they are written ---
 
-    def _in_order(self, parts: list[Part], where: Sequence[Expression]) -> Assembled:
+    def _in_order(self, parts: list[JoinedSource], where: Sequence[Expression]) -> Assembled:
         steps = [self._step(parts, number) for number in range(1, len(parts))]
         preserved = self._preserved(parts)
         rest = self._terms(where, self.names)
@@ -234,7 +234,9 @@ class Assembly:
             there = frozenset(flow.schema.names)
         return Assembled(flow, self.names, tuple(rest))
 
-    def _step(self, parts: list[Part], number: int) -> tuple[list[Term], list[Assign], Names]:
+    def _step(
+        self, parts: list[JoinedSource], number: int
+    ) -> tuple[list[Term], list[Assign], Names]:
         """The conditions of a join, what USING makes of columns that may be null, and the names."""
         part, visible = parts[number], self.names.sources
         before = replace(self.names, sources=visible[:number])
@@ -271,7 +273,7 @@ class Assembly:
             raise Stop
         return term
 
-    def _preserved(self, parts: list[Part]) -> frozenset[str]:
+    def _preserved(self, parts: list[JoinedSource]) -> frozenset[str]:
         """Columns that no outer join can make null."""
         if any(p.joined.kind in (JoinKind.RIGHT, JoinKind.FULL) for p in parts):
             return frozenset()
@@ -280,7 +282,7 @@ class Assembly:
 
     # --- one join ---
 
-    def join(self, left: Flow, part: Part, conditions: list[Term], seen: Names) -> Flow:
+    def join(self, left: Flow, part: JoinedSource, conditions: list[Term], seen: Names) -> Flow:
         there, columns = frozenset(left.schema.names), part.columns
         paired = [(t, _pair(t, there, columns)) for t in conditions]
         keys = [pair for _, pair in paired if pair is not None]
@@ -337,7 +339,7 @@ class Assembly:
         return Flow(alone.name, alone.type, False, side.beats | other.beats)
 
 
-def _visible(part: Part, new: dict[str, str]) -> Visible:
+def _visible(part: JoinedSource, new: dict[str, str]) -> Visible:
     schema, untyped = part.flow.schema, part.flow.untyped
     columns = (
         Seen(
@@ -369,7 +371,9 @@ def _pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Term
     return None
 
 
-def _shared(parts: Sequence[Part], pool: Sequence[Expression], raw: Names) -> frozenset[str]:
+def _shared(
+    parts: Sequence[JoinedSource], pool: Sequence[Expression], raw: Names
+) -> frozenset[str]:
     """Names of columns that several parts have, where all of them must be equal anyway."""
     counts = Counter(n for p in parts for n in p.flow.schema.names)
     ties: dict[str, list[set[str]]] = {}

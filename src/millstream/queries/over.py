@@ -36,7 +36,7 @@ def overs_in(expressions: Sequence[ast.Expression]) -> list[ast.Over]:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OverWindow:
     """A partition and an order, as columns."""
 
     by: tuple[str, ...]
@@ -60,7 +60,7 @@ class Placing:
 
     def placed(self, flow: Flow, overs: Sequence[ast.Over]) -> Flow:
         """The flow with a column for each of them, and perhaps others that these are made of."""
-        windows: dict[Window, list[Placed]] = {}
+        windows: dict[OverWindow, list[Placed]] = {}
         for over in overs:
             flow, window = self._window(flow, over)
             flow = self._written(flow, over, windows.setdefault(window, []))
@@ -79,7 +79,7 @@ class Placing:
             )
         return flow
 
-    def _is_in_time(self, window: Window, columns: Sequence[Placed]) -> bool:
+    def _is_in_time(self, window: OverWindow, columns: Sequence[Placed]) -> bool:
         """Is what is asked for known when a row comes?"""
         is_order = len(window.on) == 1 and not window.descending and window.on[0] in self.times
         return is_order and all(is_known_in_time(one) for one in columns)
@@ -95,7 +95,7 @@ class Placing:
     def _term(self, flow: Flow, expression: ast.Expression) -> Term:
         return term_of(expression, self.names, flow.schema, self.faults, replacing=self.replacing)
 
-    def _window(self, flow: Flow, over: ast.Over) -> tuple[Flow, Window]:
+    def _window(self, flow: Flow, over: ast.Over) -> tuple[Flow, OverWindow]:
         terms = [self._term(flow, e) for e in over.by]
         orders: list[tuple[Term, bool]] = []
         for one in over.order:
@@ -110,7 +110,7 @@ class Placing:
         down = [name for name, (_, is_down) in zip(on, orders, strict=True) if is_down]
         by = tuple(dict.fromkeys(named[: len(terms)]))
         self._check(over, orders, flow)
-        return flow, Window(by, tuple(dict.fromkeys(on)), tuple(dict.fromkeys(down)))
+        return flow, OverWindow(by, tuple(dict.fromkeys(on)), tuple(dict.fromkeys(down)))
 
     def _check(self, over: ast.Over, orders: list[tuple[Term, bool]], flow: Flow) -> None:
         is_measured = over.frame.unit == "range" and any(

@@ -14,7 +14,7 @@ from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Schema
 from millstream.queries import ast
 from millstream.queries.build import Flow
 from millstream.queries.group import Grouped, Grouping
-from millstream.queries.joins import Assembled, Assembly, Part, as_where
+from millstream.queries.joins import Assembled, Assembly, JoinedSource, as_where
 from millstream.queries.over import Placing, overs_in
 from millstream.queries.questions import Questions, is_grouped, totals_in
 from millstream.queries.scope import ROW_TIME, Names, Seen
@@ -131,7 +131,9 @@ class SelectTranslator:
 
     # --- conditions ---
 
-    def selected(self, parts: Sequence[Part], where: list[ast.Expression]) -> tuple[Flow, Names]:
+    def selected(
+        self, parts: Sequence[JoinedSource], where: list[ast.Expression]
+    ) -> tuple[Flow, Names]:
         """The joined sources with only the rows that WHERE wants."""
         parts, where = as_where(parts, where, asks)
         asking = [c for c in where if asks(c)]

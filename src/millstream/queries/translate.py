@@ -24,7 +24,7 @@ from millstream.queries import ast
 from millstream.queries.build import Builder, Flow
 from millstream.queries.early import Early
 from millstream.queries.frames import Framing
-from millstream.queries.joins import Part
+from millstream.queries.joins import JoinedSource
 from millstream.queries.scope import ROW_TIME, Names
 from millstream.queries.select import SelectTranslator
 from millstream.queries.sets import SetOperation
@@ -35,7 +35,7 @@ from millstream.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSource:
     """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
 
     word: ast.Word
@@ -43,7 +43,7 @@ class Known:
     is_declared: bool
     #: Of a view: how it is written, the names that it could see, and whether it is told early.
     view: ast.View | None = None
-    scope: Mapping[str, Known] = dataclasses.field(default_factory=dict)
+    scope: Mapping[str, KnownSource] = dataclasses.field(default_factory=dict)
     is_early: bool = False
 
 
@@ -120,7 +120,7 @@ class Translator:
         self.later: list[str] = []
         self.faults: list[Fault] = []
         self.builder = Builder(self.faults)
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownSource] = {}
         #: What the query sees around the subquery that is translated.
         self.around: Names | None = None
         #: Whether windows of time are told when they have ended, and how many there are.
@@ -163,7 +163,7 @@ class Translator:
             assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
         if isinstance(statement, ast.View):
             scope = dict(self.known)
-            self.known[name] = Known(
+            self.known[name] = KnownSource(
                 statement.name, flow, is_declared=False, view=statement, scope=scope
             )
             self.has_faulty_views |= flow is None
@@ -208,7 +208,7 @@ class Translator:
                 span=declaration.name.span,
                 is_monotone=False,
             )
-        self.known[name] = Known(declaration.name, flow, is_declared=True)
+        self.known[name] = KnownSource(declaration.name, flow, is_declared=True)
 
     def view(self, view: ast.View, prefix: str) -> Flow:
         flow = self.query(view.query, prefix)
@@ -327,7 +327,7 @@ class Translator:
             self.builder.wiring, flow.wired, made_of, name, cube.name.span, versions
         ).items():
             made = Flow(queue.name, queue.type, beats=flow.beats)
-            self.known[output] = Known(cube.name, made, is_declared=False)
+            self.known[output] = KnownSource(cube.name, made, is_declared=False)
             if cube.operator is not None:
                 made = self.to_stream(cube.operator, made, output, cube.span)
             self.outputs[output] = made
@@ -393,7 +393,7 @@ class Translator:
                     flow = self.view(view, f"{prefix}_{view.name.name}")
                 except Stop:
                     self.has_faulty_views = True  # its fault is noted; the others are looked at
-                self.known[view.name.name] = Known(
+                self.known[view.name.name] = KnownSource(
                     view.name, flow, is_declared=False, is_early=self.early.is_on
                 )
             yield
@@ -440,9 +440,9 @@ class Translator:
 
     # --- sources ---
 
-    def parts(self, query: ast.Select, prefix: str) -> list[Part]:
+    def parts(self, query: ast.Select, prefix: str) -> list[JoinedSource]:
         """The sources of a FROM clause; the faults of all of them are noted."""
-        parts: list[Part] = []
+        parts: list[JoinedSource] = []
         sources, shows_time = query.sources, names_time(query)
         for number, joined in enumerate(sources, 1):
             try:
@@ -455,7 +455,7 @@ class Translator:
             raise Stop
         return parts
 
-    def part(self, joined: ast.Joined, prefix: str, name: str, *, shows_time: bool) -> Part:
+    def part(self, joined: ast.Joined, prefix: str, name: str, *, shows_time: bool) -> JoinedSource:
         """A source under its alias, or the name it is given."""
         source = joined.source
         if isinstance(source, ast.Named):
@@ -465,7 +465,7 @@ class Translator:
             flow, is_declared = self.query(source.query, prefix), False
         flow = self.windows.windowed(flow, source, is_declared=is_declared, shows_time=shows_time)
         name = source.alias.name if source.alias else name
-        return Part(self.renamed(flow, source.columns, prefix), name, joined)
+        return JoinedSource(self.renamed(flow, source.columns, prefix), name, joined)
 
     def named(self, word: ast.Word) -> tuple[Flow, bool]:
         """What has that name, and whether it comes from outside."""
@@ -476,7 +476,7 @@ class Translator:
             return self.early.flow(known, word.span), known.is_declared
         return known.flow, known.is_declared
 
-    def look_up(self, word: ast.Word) -> Known | None:
+    def look_up(self, word: ast.Word) -> KnownSource | None:
         """What has that name, by letter or else in any case."""
         known = self.known.get(word.name)
         if known is None and not word.is_quoted:
@@ -484,7 +484,7 @@ class Translator:
             known = loose[0] if len(loose) == 1 else None
         return known
 
-    def find(self, word: ast.Word) -> Known:
+    def find(self, word: ast.Word) -> KnownSource:
         known = self.look_up(word)
         if known is None and not self.knows_all:
             raise Stop

@@ -30,7 +30,7 @@ from millstream.server.replies import (
     refusal_record,
     written,
 )
-from millstream.server.routes import Call, Form, Refusal, Reply, Route, Run, Scope
+from millstream.server.routes import Form, Refusal, Reply, Route, RouteCall, Run, TokenScope
 from millstream.server.serving import Serving
 from millstream.server.tokens import Tokens
 
@@ -38,7 +38,7 @@ from millstream.server.tokens import Tokens
 _WORKERS, _MOST_WAITING = 4, 256
 
 
-def _status(call: Call) -> Reply:
+def _status(call: RouteCall) -> Reply:
     """How the run goes: conservation, and how far time has come."""
     serving = call.serving
     report = serving.report
@@ -74,13 +74,13 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/",
-        Scope.OPEN,
+        TokenScope.OPEN,
         "This page",
         lambda _: page_of(ROUTES),
         forms=(Form.HTML,),
         is_early=True,
     ),
-    Route("GET", "/status", Scope.READ, "How the run goes", _status, is_early=True),
+    Route("GET", "/status", TokenScope.READ, "How the run goes", _status, is_early=True),
     *CUBE_ROUTES,
 )
 _OPENAPI = "/openapi.json"
@@ -115,7 +115,7 @@ def make_app(
             assert isinstance(described, APIRoute)
             described.app = request_response(endpoint)
     app.add_exception_handler(HTTPException, _no_route)
-    open_paths = {r.path for r in routes if r.scope is Scope.OPEN} | {_OPENAPI}
+    open_paths = {r.path for r in routes if r.scope is TokenScope.OPEN} | {_OPENAPI}
     return Gate(app, tokens, hosts, frozenset(open_paths))
 
 
@@ -132,7 +132,7 @@ async def _no_route(request: Request, fault: Exception) -> Response:
 def _described(route: Route) -> dict[str, Any]:
     """What OpenAPI says of a route beyond its path."""
     made: dict[str, Any] = {
-        "security": [] if route.scope is Scope.OPEN else [{"bearer": [route.scope.value]}],
+        "security": [] if route.scope is TokenScope.OPEN else [{"bearer": [route.scope.value]}],
         "responses": {"200": {"description": "the answer",
                               "content": {form.value: {} for form in route.forms}}},
         "parameters": [
@@ -194,14 +194,14 @@ async def _answered(
     if not route.is_early:
         serving.check_ready()
     if route.acts is not None:
-        call = Call(serving, request.path_params, dict(request.query_params), body, form,
+        call = RouteCall(serving, request.path_params, dict(request.query_params), body, form,
                     route.bounds.seconds)  # fmt: skip
         return await route.acts(call, request)
     store = _store(serving, request) if route.is_kept else None
     key = request.scope["path"], request.scope["query_string"], form, body
     known = None if store is None else recent.get(store, key)
     if known is None:
-        call = Call(
+        call = RouteCall(
             serving, request.path_params, dict(request.query_params), _parsed(route, body), form,
             route.bounds.seconds,
         )  # fmt: skip
@@ -221,7 +221,7 @@ def _store(serving: Run, request: Request) -> CubeStore | None:
     return serving.stores.get(request.path_params.get("cube", ""))
 
 
-def _worked_out(route: Route, call: Call) -> tuple[bytes, Reply]:
+def _worked_out(route: Route, call: RouteCall) -> tuple[bytes, Reply]:
     assert route.handler is not None
     reply = route.handler(call)
     return written(reply, call.form), reply

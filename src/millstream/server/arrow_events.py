@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from millstream.broker.asking import Asked
-from millstream.broker.cursor import Message
+from millstream.broker.asking import AskedRows
+from millstream.broker.cursor import ToldMessage
 from millstream.calculus.types import INTEGER, TEXT, Kind, Type, Value
 from millstream.languages.served import MASK_COLUMN
 from millstream.plan.batch import vector_of
@@ -26,7 +26,7 @@ from millstream.plan.batch import vector_of
 class ArrowEvents:
     """Mutable: a stream that is written message by message."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: AskedRows) -> None:
         fields = [asked.view.schema.fields[n] for n in asked.columns]
         columns = {f.name: f.type for f in fields if f.name != MASK_COLUMN}
         masks = {"_mask": TEXT} if any(f.name == MASK_COLUMN for f in fields) else {}
@@ -36,7 +36,7 @@ class ArrowEvents:
         batch = self._batch([])
         self._stream = pa.ipc.new_stream(self._sink, batch.schema)
 
-    def __call__(self, message: Message | None) -> bytes:
+    def __call__(self, message: ToldMessage | None) -> bytes:
         """The bytes of a message; an empty batch is a sign of life."""
         self._stream.write_batch(self._batch([] if message is None else _rows(message)))
         written = self._sink.getvalue()
@@ -52,7 +52,7 @@ class ArrowEvents:
         return pa.record_batch(arrays, names=list(self.types))
 
 
-def _rows(message: Message) -> list[dict[str, Any]]:
+def _rows(message: ToldMessage) -> list[dict[str, Any]]:
     head = {"_event": message.kind, "_token": message.token, "_weight": 0}
     if "changes" in message.data:
         changes = message.data["changes"]

@@ -27,8 +27,7 @@ from millstream.broker.core import (
     Publish,
     Request,
 )
-from millstream.broker.cursor import Message as Said
-from millstream.broker.cursor import Subscriber
+from millstream.broker.cursor import Subscriber, ToldMessage
 from millstream.broker.env import Disk, Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
 from millstream.broker.evaluations import Maker
@@ -337,7 +336,7 @@ class BrokerRun:
 
         return end
 
-    def said_at_once(self, subscriber: Subscriber) -> list[Said] | None:
+    def said_at_once(self, subscriber: Subscriber) -> list[ToldMessage] | None:
         """What there is to say to one who listens; None if that would hold up others."""
         if not self.lock.acquire(blocking=False):
             return None

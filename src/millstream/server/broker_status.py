@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from millstream.broker.ticks import Fate
 from millstream.calculus.types import START_OF_TIME
 from millstream.languages.served import Always
-from millstream.server.routes import Call, Reply
+from millstream.server.routes import Reply, RouteCall
 
 if TYPE_CHECKING:
     from millstream.server.broker_run import BrokerRun
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_GAPS = 10
 
 
-def status(call: Call) -> Reply:
+def status(call: RouteCall) -> Reply:
     run: BrokerRun = call.serving
     broker = run.broker
     streams: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def _gaps(run: BrokerRun) -> list[dict[str, Any]]:
     return made[:1000]
 
 
-def metrics(call: Call) -> Reply:
+def metrics(call: RouteCall) -> Reply:
     """The same as lines of text, by the names of streams and views."""
     run: BrokerRun = call.serving
     broker = run.broker

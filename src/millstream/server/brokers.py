@@ -26,7 +26,7 @@ from millstream.server.gate import ALLOWANCE
 from millstream.server.linking import LINK_ROUTE
 from millstream.server.questions import question
 from millstream.server.replies import faults_record
-from millstream.server.routes import Bounds, Call, Form, Refusal, Reply, Route, Scope
+from millstream.server.routes import Bounds, Form, Refusal, Reply, Route, RouteCall, TokenScope
 from millstream.server.talking import talk
 from millstream.server.view_state import state
 
@@ -43,7 +43,7 @@ _AT_ONCE = 4096
 # --- publishing ---
 
 
-async def _publish(call: Call, request: HttpRequest) -> Response:
+async def _publish(call: RouteCall, request: HttpRequest) -> Response:
     run: BrokerRun = call.serving
     stream = _stream(call)
     publisher, sequence = _numbered(call)
@@ -62,7 +62,7 @@ async def _publish(call: Call, request: HttpRequest) -> Response:
     return _json({"position": answer.position, "rows": [j.record() for j in answer.judged]})
 
 
-async def _silence(call: Call, request: HttpRequest) -> Response:
+async def _silence(call: RouteCall, request: HttpRequest) -> Response:
     stream = _stream(call)
     try:
         body = orjson.loads(call.body)
@@ -85,7 +85,7 @@ async def _durable(run: BrokerRun, request: Request) -> Accepted:
     return answer
 
 
-def _numbered(call: Call) -> tuple[str, int]:
+def _numbered(call: RouteCall) -> tuple[str, int]:
     """Who publishes, and the number of the batch; both or none."""
     publisher, text = call.query.get("publisher"), call.query.get("sequence")
     if publisher is None and text is None:
@@ -100,7 +100,7 @@ def _numbered(call: Call) -> tuple[str, int]:
     return publisher, sequence
 
 
-def _stream(call: Call) -> ServedStream:
+def _stream(call: RouteCall) -> ServedStream:
     streams = call.serving.served.hosted
     name = call.path["stream"]
     part = call.serving.served.part
@@ -117,7 +117,7 @@ def _stream(call: Call) -> ServedStream:
 # --- views ---
 
 
-async def _changes(call: Call, request: HttpRequest) -> Response:
+async def _changes(call: RouteCall, request: HttpRequest) -> Response:
     run: BrokerRun = call.serving
     wanted = question(run, call.path["view"], call.query)
     run.check_views()
@@ -128,7 +128,7 @@ async def _changes(call: Call, request: HttpRequest) -> Response:
 # --- views that come and go ---
 
 
-async def _add(call: Call, request: HttpRequest) -> Response:
+async def _add(call: RouteCall, request: HttpRequest) -> Response:
     name = call.path["view"]
     if re.fullmatch(r"#?[^\W\d]\w{0,60}", name) is None:
         raise Refusal(400, "a view has a name of letters and digits")
@@ -145,7 +145,7 @@ async def _add(call: Call, request: HttpRequest) -> Response:
     return await _changed(call.serving, change, 400)
 
 
-async def _drop(call: Call, request: HttpRequest) -> Response:
+async def _drop(call: RouteCall, request: HttpRequest) -> Response:
     name, run = call.path["view"], call.serving
 
     def change(added: dict[str, str]) -> None:
@@ -176,7 +176,7 @@ async def _changed(
     return _json({"position": answer.position})
 
 
-def _views(call: Call) -> Reply:
+def _views(call: RouteCall) -> Reply:
     run: BrokerRun = call.serving
     return Reply({"views": [_described(v) for v in run.served.views.values()]})
 
@@ -189,7 +189,7 @@ def _described(view: ServedView) -> dict[str, Any]:
     return made if view.as_of is None else made | {"as_of": view.as_of}
 
 
-def _streams(call: Call) -> Reply:
+def _streams(call: RouteCall) -> Reply:
     run: BrokerRun = call.serving
     streams = [
         {"name": s.name, "key": s.key, "slack": s.slack, "until": s.until,
@@ -213,26 +213,29 @@ _ASKED = {
 _BATCH = {"publisher": "who publishes", "sequence": "the number of the batch"}
 
 BROKER_ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", Scope.OPEN, "This page", lambda _: page_of(BROKER_ROUTES),
+    Route("GET", "/", TokenScope.OPEN, "This page", lambda _: page_of(BROKER_ROUTES),
           forms=(Form.HTML,), is_early=True),
-    Route("GET", "/status", Scope.READ, "Conservation, horizons and gaps", status, is_early=True),
-    Route("GET", "/metrics", Scope.READ, "The same for Prometheus", metrics, forms=(Form.TEXT,),
+    Route("GET", "/status", TokenScope.READ, "Conservation, horizons and gaps", status,
           is_early=True),
-    Route("GET", "/streams", Scope.READ, "The streams", _streams, is_early=True),
-    Route("POST", "/streams/{stream}", Scope.PUBLISH, "Publish a batch of rows", acts=_publish,
+    Route("GET", "/metrics", TokenScope.READ, "The same for Prometheus", metrics,
+          forms=(Form.TEXT,),
+          is_early=True),
+    Route("GET", "/streams", TokenScope.READ, "The streams", _streams, is_early=True),
+    Route("POST", "/streams/{stream}", TokenScope.PUBLISH, "Publish a batch of rows", acts=_publish,
           bounds=Bounds(LARGEST_BATCH, 30.0), parameters=_BATCH),
-    Route("POST", "/streams/{stream}/silence", Scope.PUBLISH, "Say that nothing comes up to a tick",
+    Route("POST", "/streams/{stream}/silence", TokenScope.PUBLISH,
+          "Say that nothing comes up to a tick",
           acts=_silence, example={"through": "2026-12-31T17:00:00Z"}),
-    Route("GET", "/views", Scope.READ, "The views", _views, is_early=True),
-    Route("GET", "/views/{view}", Scope.READ, "The rows of a view now", acts=state,
+    Route("GET", "/views", TokenScope.READ, "The views", _views, is_early=True),
+    Route("GET", "/views/{view}", TokenScope.READ, "The rows of a view now", acts=state,
           forms=(Form.JSON, Form.ARROW, Form.CSV),
           parameters=_ASKED | {"position": "at least what is in the log up to here"}),
-    Route("PUT", "/views/{view}", Scope.ADMIN, "Add a view: SELECT ...", acts=_add),
-    Route("DELETE", "/views/{view}", Scope.ADMIN, "Drop a view that was added", acts=_drop),
-    Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes",
+    Route("PUT", "/views/{view}", TokenScope.ADMIN, "Add a view: SELECT ...", acts=_add),
+    Route("DELETE", "/views/{view}", TokenScope.ADMIN, "Drop a view that was added", acts=_drop),
+    Route("GET", "/views/{view}/changes", TokenScope.READ, "The rows, and then what changes",
           acts=_changes, forms=(Form.EVENTS, Form.ARROW),
           parameters=_ASKED | {"after": "a token behind which to go on"}),
-    Route("GET", "/views/{view}/subscribe", Scope.READ, "The same over a WebSocket",
+    Route("GET", "/views/{view}/subscribe", TokenScope.READ, "The same over a WebSocket",
           talk=talk, parameters=_ASKED | {"after": "a token behind which to go on"}),
     LINK_ROUTE,
 )  # fmt: skip

@@ -25,7 +25,7 @@ from millstream.olap.planning import (
 from millstream.olap.question import Question, QuestionError, grain_named, read_question
 from millstream.olap.steps import STEPS, behind, grains_of, next_question
 from millstream.olap.store import CubeStore
-from millstream.server.routes import Call, Form, Refusal, Reply, Route, Scope
+from millstream.server.routes import Form, Refusal, Reply, Route, RouteCall, TokenScope
 from millstream.server.subscriptions import subscribe
 from millstream.values.instants import render_time
 
@@ -35,7 +35,7 @@ MOST_VERTICES, MOST_MEMBERS = 1_000, 10_000
 _LIVE_SECONDS = 86_400
 
 
-def _cubes(call: Call) -> Reply:
+def _cubes(call: RouteCall) -> Reply:
     return Reply({"cubes": [_brief(s) for s in call.serving.stores.values()]})
 
 
@@ -52,7 +52,7 @@ def _time(micros: int | None) -> str | None:
     return None if micros is None else render_time(micros)
 
 
-def _cube(call: Call) -> Reply:
+def _cube(call: RouteCall) -> Reply:
     store = _store(call)
     version, cube = store.version, store.cube.function
     lag = None if version.mark is None else time.time() - version.mark / 1e6
@@ -73,23 +73,23 @@ def _cube(call: Call) -> Reply:
     })  # fmt: skip
 
 
-def _store(call: Call) -> CubeStore:
+def _store(call: RouteCall) -> CubeStore:
     store: CubeStore = call.serving.store(call.path["cube"])
     return store
 
 
-def _version(call: Call, store: CubeStore) -> Version:
+def _version(call: RouteCall, store: CubeStore) -> Version:
     return call.version or store.version
 
 
-def _number(call: Call, name: str, usual: int, most: int) -> int:
+def _number(call: RouteCall, name: str, usual: int, most: int) -> int:
     text = call.query.get(name, str(usual))
     if not (text.isascii() and text.isdecimal()) or len(text) > 15:
         raise Refusal(400, f'expected "{name}" to be a whole number')
     return min(int(text), most)
 
 
-def _lattice(call: Call) -> Reply:
+def _lattice(call: RouteCall) -> Reply:
     store = _store(call)
     version, cube = store.version, store.cube.function
     lattice, asked = lattice_of(cube), store.asked.all()
@@ -109,7 +109,7 @@ def _lattice(call: Call) -> Reply:
     return Reply({"vertices": shown, "in_all": len(lattice), "version": version.number})
 
 
-def _members(call: Call) -> Reply:
+def _members(call: RouteCall) -> Reply:
     store = _store(call)
     attribute, like = call.query.get("attribute"), call.query.get("like")
     if attribute is None:
@@ -135,7 +135,7 @@ def _question(store: CubeStore, query: Any) -> Question:
 
 
 def _answered(
-    call: Call, store: CubeStore, question: Question, version: Version | None = None
+    call: RouteCall, store: CubeStore, question: Question, version: Version | None = None
 ) -> Answer:
     made = answer(version or _version(call, store), question, Limits(seconds=call.seconds))
     if call.version is None:  # otherwise nobody has asked yet
@@ -149,7 +149,7 @@ def _counting(store: CubeStore, question: Question) -> Callable[[], None]:
 
 
 def _reply(
-    call: Call, store: CubeStore, question: Question, more: dict[str, Any] | None = None,
+    call: RouteCall, store: CubeStore, question: Question, more: dict[str, Any] | None = None,
     version: Version | None = None,
 ) -> Reply:  # fmt: skip
     made = _answered(call, store, question, version)
@@ -164,7 +164,7 @@ def _reply(
     )  # fmt: skip
 
 
-def _query(call: Call) -> Reply:
+def _query(call: RouteCall) -> Reply:
     store = _store(call)
     return _reply(call, store, _question(store, call.body))
 
@@ -178,7 +178,7 @@ def _object(body: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     return body
 
 
-def _step(call: Call) -> Reply:
+def _step(call: RouteCall) -> Reply:
     """The next question, and its answer."""
     store, kind = _store(call), call.path["step"]
     if kind not in STEPS:
@@ -192,7 +192,7 @@ def _step(call: Call) -> Reply:
     return _reply(call, store, _question(store, after), {"query": after})
 
 
-def _cells(call: Call) -> Reply:
+def _cells(call: RouteCall) -> Reply:
     """The finest cells behind a cell."""
     store = _store(call)
     body = _object(call.body, ("query", "cell"))
@@ -212,7 +212,7 @@ def _cells(call: Call) -> Reply:
     return _reply(call, store, question, version=version)
 
 
-def _next(call: Call) -> Reply:
+def _next(call: RouteCall) -> Reply:
     """The vertices one step up and one step down."""
     store = _store(call)
     cube, version = store.cube.function, store.version
@@ -247,23 +247,24 @@ _QUERY = {
 }  # fmt: skip
 
 CUBE_ROUTES: tuple[Route, ...] = (
-    Route("GET", "/cubes", Scope.READ, "The cubes of this project", _cubes),
-    Route("GET", "/cubes/{cube}", Scope.READ, "Dimensions, measures, lag and memory", _cube),
-    Route("GET", "/cubes/{cube}/lattice", Scope.READ, "The vertices, and which are kept", _lattice,
+    Route("GET", "/cubes", TokenScope.READ, "The cubes of this project", _cubes),
+    Route("GET", "/cubes/{cube}", TokenScope.READ, "Dimensions, measures, lag and memory", _cube),
+    Route("GET", "/cubes/{cube}/lattice", TokenScope.READ, "The vertices, and which are kept",
+          _lattice,
           parameters={"from": "the first number", "limit": "how many"}),
-    Route("GET", "/cubes/{cube}/members", Scope.READ, "The members of an attribute", _members,
+    Route("GET", "/cubes/{cube}/members", TokenScope.READ, "The members of an attribute", _members,
           forms=_TABLES, is_kept=True,
           parameters={"attribute": "its name", "like": "a pattern with % and _",
                       "limit": "how many"}),
-    Route("GET", "/cubes/{cube}/next", Scope.READ, "The vertices up and down", _next,
+    Route("GET", "/cubes/{cube}/next", TokenScope.READ, "The vertices up and down", _next,
           parameters={"rows": "attributes, with commas", "grain": "such as Minute"}),
-    Route("POST", "/cubes/{cube}/query", Scope.READ, "Ask a question", _query, forms=_TABLES,
+    Route("POST", "/cubes/{cube}/query", TokenScope.READ, "Ask a question", _query, forms=_TABLES,
           is_kept=True, example=_QUERY),
-    Route("POST", "/cubes/{cube}/cells", Scope.READ, "The finest cells behind a cell", _cells,
+    Route("POST", "/cubes/{cube}/cells", TokenScope.READ, "The finest cells behind a cell", _cells,
           forms=_TABLES, is_kept=True, example={"query": _QUERY, "cell": {"attribute": "member"}}),
-    Route("WS", "/cubes/{cube}/subscribe", Scope.READ, "An answer, and how it changes",
+    Route("WS", "/cubes/{cube}/subscribe", TokenScope.READ, "An answer, and how it changes",
           talk=subscribe),
-    Route("POST", "/cubes/{cube}/{step}", Scope.READ,
+    Route("POST", "/cubes/{cube}/{step}", TokenScope.READ,
           "roll-up, drill-down, slice, dice or pivot: the next question and its answer", _step,
           forms=_TABLES, is_kept=True,
           example={"query": _QUERY, "step": {"attribute": "attribute"}}),

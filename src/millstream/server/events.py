@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 from fastapi import Response
 
-from millstream.broker.cursor import LOST, Message, Subscriber, ViewGone
+from millstream.broker.cursor import LOST, Subscriber, ToldMessage, ViewGone
 from millstream.server.arrow_events import ArrowEvents
 from millstream.server.routes import Form
 
@@ -25,7 +25,7 @@ TAKE_SECONDS, QUIET_SECONDS = 30.0, 10.0
 PAUSE_SECONDS = 0.005
 
 
-async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Message | None]:
+async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[ToldMessage | None]:
     """What there is to say, as it comes; None now and then if there is nothing."""
     news = run.waking.add(subscriber)
     news.set()
@@ -92,7 +92,7 @@ async def _until_they_leave(receive: Receive) -> None:
         continue
 
 
-def _event(message: Message | None) -> bytes:
+def _event(message: ToldMessage | None) -> bytes:
     """Without a message it is a sign of life."""
     if message is None:
         return b":\n\n"

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from millstream.server.quotas import UNBOUNDED
-from millstream.server.routes import Refusal, Scope
+from millstream.server.routes import Refusal, TokenScope
 from millstream.server.tokens import Tokens
 
 Message = MutableMapping[str, Any]
@@ -68,14 +68,14 @@ class Gate:
         if len(origins) > 1 or not self.origins[kind].issuperset(origins):
             return 403, "pages from elsewhere may not ask this server"
         if scope["path"] in self.open_paths:
-            scope[SCOPES], scope[ALLOWANCE] = frozenset({Scope.OPEN}), UNBOUNDED
+            scope[SCOPES], scope[ALLOWANCE] = frozenset({TokenScope.OPEN}), UNBOUNDED
             return None
         token = _token(headers)
         scopes = None if token is None else self.tokens.scopes(token)
         if scopes is None:
             return 401, "a token is needed: Authorization: Bearer TOKEN"
         assert token is not None
-        scope[SCOPES], scope[ALLOWANCE] = scopes | {Scope.OPEN}, self.tokens.allowance(token)
+        scope[SCOPES], scope[ALLOWANCE] = scopes | {TokenScope.OPEN}, self.tokens.allowance(token)
         scope[ALLOWANCE].take("requests")
         return None
 

@@ -19,7 +19,7 @@ import orjson
 from fastapi import Response
 
 from millstream.broker.messages import Message, read_message, written
-from millstream.server.routes import Bounds, Call, Form, Refusal, Route, Scope
+from millstream.server.routes import Bounds, Form, Refusal, Route, RouteCall, TokenScope
 
 if TYPE_CHECKING:
     from fastapi import Request as HttpRequest
@@ -112,7 +112,7 @@ def _connection(address: str) -> http.client.HTTPConnection:
     return kind(parts.hostname or "", parts.port, timeout=_SECONDS)
 
 
-async def _hear(call: Call, request: HttpRequest) -> Response:
+async def _hear(call: RouteCall, request: HttpRequest) -> Response:
     """Messages of another broker; they are looked at later."""
     run: BrokerRun = call.serving
     part = run.served.part
@@ -128,6 +128,6 @@ async def _hear(call: Call, request: HttpRequest) -> Response:
 
 
 LINK_ROUTE = Route(
-    "POST", "/links/{broker}", Scope.LINK, "What another broker has to say", acts=_hear,
+    "POST", "/links/{broker}", TokenScope.LINK, "What another broker has to say", acts=_hear,
     bounds=Bounds(_LARGEST, 30.0),
 )  # fmt: skip

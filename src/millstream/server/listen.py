@@ -20,7 +20,7 @@ from millstream.errors import UsageError
 from millstream.server.app import ROUTES, make_app
 from millstream.server.corked import CorkedHTTP
 from millstream.server.gate import Gate
-from millstream.server.routes import Route, Run, Scope
+from millstream.server.routes import Route, Run, TokenScope
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
 
 #: So many connections there may be, most of which listen and are silent.
@@ -70,7 +70,7 @@ def listen(
     port = own.getsockname()[1]
     tokens, shown = _tokens(tokens_file)
     if link_token is not None:
-        tokens.add(link_token, frozenset({Scope.LINK}))
+        tokens.add(link_token, frozenset({TokenScope.LINK}))
     hosts = frozenset(f"{n}:{port}" for n in ("127.0.0.1", "localhost", *address.names))
     kind = "http" if address.certificate is None else "https"
     say(f"listening on {kind}://127.0.0.1:{port}")
@@ -92,7 +92,7 @@ def _tokens(path: Path | None) -> tuple[Tokens, str | None]:
     if path is not None:
         return read_tokens(path), None
     token = new_token()
-    return Tokens({token: frozenset(GIVEN) | {Scope.OPEN}}), token
+    return Tokens({token: frozenset(GIVEN) | {TokenScope.OPEN}}), token
 
 
 def bound(port: int) -> socket.socket:

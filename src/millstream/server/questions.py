@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from millstream.broker.asking import Asked, asked
+from millstream.broker.asking import AskedRows, asked
 from millstream.errors import MillstreamError, listing, suggest
 from millstream.languages.served import ServedView
 from millstream.server.replies import shown_at
@@ -30,7 +30,7 @@ def _view(run: BrokerRun, name: str) -> ServedView:
     return views[name]
 
 
-def question(run: BrokerRun, name: str, query: Mapping[str, str]) -> Asked:
+def question(run: BrokerRun, name: str, query: Mapping[str, str]) -> AskedRows:
     """What the words behind the question mark ask of a view."""
     view = _view(run, name)
     try:

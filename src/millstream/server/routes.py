@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from millstream.olap.tables import Table
+from millstream.olap.tables import AnswerTable
 
 if TYPE_CHECKING:
     from fastapi import Request, Response
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from millstream.kernels.cube.versions import Version
 
 
-class Scope(Enum):
+class TokenScope(Enum):
     """What a token may do."""
 
     OPEN = "open"  # needs no token
@@ -66,7 +66,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True)
-class Call:
+class RouteCall:
     """What is asked of a route; `serving` is the run that its table of routes is for."""
 
     serving: Any
@@ -84,7 +84,7 @@ class Reply:
     """What a route answers: a record for JSON, and a table if it can be had as such."""
 
     record: Any
-    table: Table | None = None
+    table: AnswerTable | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
     #: What is done when it is given once more to somebody who asks the same.
@@ -105,10 +105,10 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
 
 
-Handler = Callable[[Call], Reply]
+Handler = Callable[[RouteCall], Reply]
 Talk = Callable[["WebSocket", Any], Coroutine[Any, Any, None]]
 #: Answers on the event loop, with the body as it came.
-Acts = Callable[[Call, "Request"], Coroutine[Any, Any, "Response"]]
+Acts = Callable[[RouteCall, "Request"], Coroutine[Any, Any, "Response"]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Route:
 
     method: str
     path: str
-    scope: Scope
+    scope: TokenScope
     summary: str
     handler: Handler | None = None
     talk: Talk | None = None

@@ -42,7 +42,7 @@ class Nowhere:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServeSettings:
     """How a project is run: on which engine, with what checkpoint, to the end or for ever."""
 
     engine: str = "local"
@@ -62,7 +62,7 @@ RECOVERING, RUNNING, ENDED, FAILED = "recovering", "running", "ended", "failed"
 class Serving:
     """Mutable: how far the run is; asked by many threads."""
 
-    def __init__(self, compiled: Compiled, settings: Settings) -> None:
+    def __init__(self, compiled: Compiled, settings: ServeSettings) -> None:
         self.settings = settings
         program, cubes = served(compiled.program, compiled.sinks)
         self.compiled = replace(compiled, program=program)

@@ -12,24 +12,24 @@ from types import MappingProxyType
 
 from millstream.errors import UsageError, listing
 from millstream.server.quotas import UNBOUNDED, Allowance, Quota
-from millstream.server.routes import Scope
+from millstream.server.routes import TokenScope
 
 _SHORTEST = 16
 #: What a token can be given.
-GIVEN = tuple(s for s in Scope if s is not Scope.OPEN)
+GIVEN = tuple(s for s in TokenScope if s is not TokenScope.OPEN)
 
 
 class Tokens:
     """The scopes of tokens, by their digests, and what is left of their quotas."""
 
     def __init__(
-        self, scopes: Mapping[str, frozenset[Scope]],
+        self, scopes: Mapping[str, frozenset[TokenScope]],
         quotas: Mapping[str, Quota] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self._scopes = {_digest(token): some for token, some in scopes.items()}
         self._allowances = {_digest(token): Allowance(quota) for token, quota in quotas.items()}
 
-    def add(self, token: str, scopes: frozenset[Scope]) -> None:
+    def add(self, token: str, scopes: frozenset[TokenScope]) -> None:
         """One more, beside what it may do already."""
         digest = _digest(token)
         self._scopes[digest] = self._scopes.get(digest, frozenset()) | scopes
@@ -38,7 +38,7 @@ class Tokens:
         """What a known token may still have; without a quota that is all."""
         return self._allowances.get(_digest(token), UNBOUNDED)
 
-    def scopes(self, token: str) -> frozenset[Scope] | None:
+    def scopes(self, token: str) -> frozenset[TokenScope] | None:
         """What a token may do; None if it is unknown. Takes as long for every token."""
         digest, known = _digest(token), None
         for one, scopes in self._scopes.items():
@@ -66,7 +66,7 @@ def read_tokens(path: Path) -> Tokens:
         raise UsageError("others can read this file of tokens", place=str(path),
                          hint=f"chmod 600 {path}")  # fmt: skip
     known = {s.value: s for s in GIVEN}
-    made: dict[str, frozenset[Scope]] = {}
+    made: dict[str, frozenset[TokenScope]] = {}
     quotas: dict[str, Quota] = {}
     for number, line in enumerate(lines, 1):
         words = line.split("#", 1)[0].replace(",", " ").split()

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from fastapi import Response
 
-from millstream.broker.asking import Asked
+from millstream.broker.asking import AskedRows
 from millstream.broker.cursor import token_of
 from millstream.broker.evaluate import Changes
 from millstream.calculus.types import TEXT, Row, Value
 from millstream.languages.served import MASK_COLUMN
-from millstream.olap.tables import Table
+from millstream.olap.tables import AnswerTable
 from millstream.plan.batch import vector_of
 from millstream.server.questions import question
 from millstream.server.replies import written
-from millstream.server.routes import Call, Refusal, Reply
+from millstream.server.routes import Refusal, Reply, RouteCall
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0
 
 
-async def state(call: Call, request: Request) -> Response:
+async def state(call: RouteCall, request: Request) -> Response:
     run: BrokerRun = call.serving
     wanted = question(run, call.path["view"], call.query)
     run.check_views()
@@ -37,7 +37,7 @@ async def state(call: Call, request: Request) -> Response:
     return Response(content, 200, headers, call.form.value)
 
 
-def _position(run: BrokerRun, call: Call) -> int:
+def _position(run: BrokerRun, call: RouteCall) -> int:
     text = call.query.get("position", "0")
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         hint = "it is told when a batch is acknowledged"
@@ -47,7 +47,7 @@ def _position(run: BrokerRun, call: Call) -> int:
     return int(text)
 
 
-async def _reached(run: BrokerRun, wanted: Asked, position: int) -> None:
+async def _reached(run: BrokerRun, wanted: AskedRows, position: int) -> None:
     """Return when the view has all up to a position of the log."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
 
@@ -68,14 +68,14 @@ async def _reached(run: BrokerRun, wanted: Asked, position: int) -> None:
         end()
 
 
-def _at(run: BrokerRun, wanted: Asked) -> int:
+def _at(run: BrokerRun, wanted: AskedRows) -> int:
     view = run.broker.views.get(wanted.view.name)
     if view is None:
         raise Refusal(404, f"{wanted.view.name} has just been dropped")
     return view.position
 
 
-def _written(run: BrokerRun, wanted: Asked, call: Call) -> tuple[bytes, dict[str, str]]:
+def _written(run: BrokerRun, wanted: AskedRows, call: RouteCall) -> tuple[bytes, dict[str, str]]:
     broker = run.broker
     with broker.showing:
         position = _at(run, wanted)
@@ -91,7 +91,7 @@ def _written(run: BrokerRun, wanted: Asked, call: Call) -> tuple[bytes, dict[str
     return written(Reply(record, _table(wanted, shown), headers), call.form), headers
 
 
-def _table(wanted: Asked, shown: Changes) -> Table:
+def _table(wanted: AskedRows, shown: Changes) -> AnswerTable:
     """The rows as columns, by the names that records have."""
     rows: list[Row] = [row for row, count in shown.items() for _ in range(count)]
     fields = [wanted.view.schema.fields[n] for n in wanted.columns]
@@ -104,4 +104,4 @@ def _table(wanted: Asked, shown: Changes) -> Table:
         else:
             names.append(field.name)
             vectors.append(vector_of(field.type, values))
-    return Table(tuple(names), tuple(vectors), len(rows))
+    return AnswerTable(tuple(names), tuple(vectors), len(rows))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Type
-from millstream.kernels.scripts.counting import Counted
+from millstream.kernels.scripts.counting import CountedRows
 from millstream.plan.batch import vector_of
 
 _FAR = 2**63 - 1
@@ -33,7 +33,7 @@ SHAPES = [
 def test_amounts_are_those_of_a_dictionary(names: tuple[str, ...], adds: str) -> None:
     chance = random.Random(f"{names}{adds}")
     types = [COLUMNS[n][0] for n in names]
-    counted, expected = Counted(types), Counter[tuple[Any, ...]]()
+    counted, expected = CountedRows(types), Counter[tuple[Any, ...]]()
     for size in (1, 0, 40, 700, 3):
         width = chance.random()
         choices = [COLUMNS[n][1] for n in names]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from millstream.calculus.tables import RunScript, tables_told
 from millstream.kernels.scripts.run import runner, why_walked
-from millstream.languages.sawzall.translate import Settings, script_of
+from millstream.languages.sawzall.translate import ProgramSettings, script_of
 from millstream.meaning.scripts import Machine
 from millstream.source import Source
 from millstream.values.records.running import Emitted, Rejected
@@ -86,7 +86,7 @@ def outcome(run: object, record: bytes) -> list[Emitted] | str:
 def test_function_of_a_script_does_what_its_statements_mean(
     body: list[str], records: list[str]
 ) -> None:
-    script = script_of(Source("p.szl", START + "\n".join(body)), Path(), Settings())
+    script = script_of(Source("p.szl", START + "\n".join(body)), Path(), ProgramSettings())
     function = RunScript(script, False, tables_told(script))
     assert why_walked(function, ("line",)) is None
     made, machine = runner(function, ("line",)), Machine(script)

@@ -621,7 +621,7 @@ class _Scope:
     def add(self, statement: Any) -> None:
         assert self.built is not None
         match statement:
-            case ast.Place(role, stream):
+            case ast.AddStream(role, stream):
                 made = self.made(stream)
                 if role == "add":
                     self.built.children.append(made)

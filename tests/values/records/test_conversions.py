@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.values.records.conversions import Conversion, conversion
-from millstream.values.records.intrinsic import Settings
+from millstream.values.records.intrinsic import RecordSurroundings
 from millstream.values.records.types import (
     BOOL,
     BYTES,
@@ -36,7 +36,7 @@ def convert(target: RecordType, source: RecordType, value: Any, *extras: Any) ->
     types = tuple(STRING if isinstance(extra, str) else INT for extra in extras)
     found = conversion(target, source, types)
     assert isinstance(found, Conversion), found
-    return found.bind(Settings())(value, *extras)
+    return found.bind(RecordSurroundings())(value, *extras)
 
 
 @pytest.mark.parametrize(

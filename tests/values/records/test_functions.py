@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millstream.values.records.intrinsic import Settings, Signature
+from millstream.values.records.intrinsic import RecordSurroundings, Signature
 from millstream.values.records.table import INTRINSICS
 from millstream.values.records.types import (
     BOOL,
@@ -48,11 +48,11 @@ def typed(value: Any) -> tuple[RecordType, Any]:
     return TYPES[type(value)], value
 
 
-def call(name: str, *args: Any, settings: Settings | None = None) -> Any:
+def call(name: str, *args: Any, settings: RecordSurroundings | None = None) -> Any:
     types, values = zip(*map(typed, args), strict=True) if args else ((), ())
     signature = INTRINSICS[name].rule(types)
     assert isinstance(signature, Signature), signature
-    return INTRINSICS[name].bind(settings or Settings(), signature)(*values)
+    return INTRINSICS[name].bind(settings or RecordSurroundings(), signature)(*values)
 
 
 def t(micros: int) -> tuple[str, int]:
@@ -199,7 +199,7 @@ def test_files_of_the_project_only(tmp_path: Path) -> None:
     (tmp_path / "inside" / "a.txt").write_bytes(b"text")
     (tmp_path / "secret").write_bytes(b"x")
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "secret")
-    settings = Settings(folder=tmp_path / "inside")
+    settings = RecordSurroundings(folder=tmp_path / "inside")
     assert call("load", "a.txt", settings=settings) == b"text"
     for name in ("../secret", "link", str(tmp_path / "secret")):
         with pytest.raises(Undefined, match="outside"):

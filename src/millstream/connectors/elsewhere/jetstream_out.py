@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, Any
 
-from millstream.connectors.elsewhere.messages import Message, Messages
+from millstream.connectors.elsewhere.messages import CarriedRows, Messages
 from millstream.connectors.elsewhere.nats import SECONDS, Nats
 from millstream.connectors.location import Location
 from millstream.connectors.shelf import new_job
@@ -118,7 +118,7 @@ class JetStreamWriter:
             message = following
         self._next = number + 1
 
-    def _missing(self, batches: Iterable[Batch]) -> Iterator[Message]:
+    def _missing(self, batches: Iterable[Batch]) -> Iterator[CarriedRows]:
         """What is not there yet of a batch, whose end never is."""
         for batch in batches:
             skipped = min(self._there, len(batch))

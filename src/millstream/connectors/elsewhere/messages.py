@@ -16,7 +16,7 @@ FORMATS = ("json", "arrow")
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class CarriedRows:
     rows: int
     body: bytes
 
@@ -33,13 +33,13 @@ class Messages:
         self._limit = limit
         self._place = place
 
-    def of(self, batch: Batch) -> Iterator[Message]:
+    def of(self, batch: Batch) -> Iterator[CarriedRows]:
         """In order, as few as fit; of a batch without rows there are none."""
         if not len(batch):
             return
         body = self.body(batch)
         if len(body) <= self._limit:
-            yield Message(len(batch), body)
+            yield CarriedRows(len(batch), body)
             return
         if len(batch) == 1:
             raise RunError(

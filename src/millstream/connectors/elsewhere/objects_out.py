@@ -19,7 +19,7 @@ from pyarrow import fs
 from millstream.connectors.elsewhere.objects import file_system, told
 from millstream.connectors.folder import PART, RECORD, ROWS_OF_A_PART
 from millstream.connectors.location import Format, Location
-from millstream.connectors.shelf import Part, Record, Shelf, new_job, record_in_bytes
+from millstream.connectors.shelf import Record, Shelf, SpooledPart, new_job, record_in_bytes
 from millstream.connectors.write import Shape, open_writer
 from millstream.errors import RunError, UsageError, listing
 from millstream.plan.batch import Batch
@@ -97,9 +97,9 @@ class _ObjectShelf(Shelf):
             there = self._store.system.get_file_info(selector)
         return [info.base_name for info in there if info.type is fs.FileType.File]
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SpooledPart]:
         matched = ((name, PART.fullmatch(name)) for name in self.names())
-        parts = [Part(int(m[1]), Path(name)) for name, m in matched if m]
+        parts = [SpooledPart(int(m[1]), Path(name)) for name, m in matched if m]
         return sorted(parts, key=lambda part: part.number)
 
     def recorded(self) -> Record | None:
@@ -113,7 +113,7 @@ class _ObjectShelf(Shelf):
         with told(self._store.text), self._store.system.open_output_stream(self._key) as target:
             target.write(record)
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: SpooledPart) -> None:
         with told(self._store.text):
             self._store.system.delete_file(f"{self._store.path}/{part.path.name}")
 

@@ -23,7 +23,7 @@ from millstream.engine.scratch import checkpoint_folder
 from millstream.engine.settings import Settings
 from millstream.engine.spec import SourceSpec
 from millstream.engine.stage import StageTask
-from millstream.engine.state import Memory
+from millstream.engine.state import WorkerMemory
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.steps import Plan, Step
 
@@ -65,7 +65,7 @@ class LocalBatches:
         self.files = batches.checkpoint.files
         types = self.layout.plan.program.queue_types()
         make = StepRunner if start is None else self._started
-        self.memory = Memory(batches.description, self.layout, self.files, types, make)
+        self.memory = WorkerMemory(batches.description, self.layout, self.files, types, make)
         batches.has_state = self._has_state
 
     def _started(self, plan: Plan, steps: tuple[Step, ...]) -> Changeover:

@@ -27,7 +27,7 @@ Address = int
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class QueueEntry:
     """An entry of a queue, to the one who reads that queue."""
 
     queue: str
@@ -36,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    message: Message
+    message: QueueEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Become:
 
 
 Action = Send | Become
-Behaviour = Callable[[Message], Iterator[Action]]
+Behaviour = Callable[[QueueEntry], Iterator[Action]]
 
 
 class System:
@@ -56,13 +56,13 @@ class System:
         self.behaviours: list[Behaviour] = []
         #: Who reads a queue.
         self.readers: dict[str, Address] = {}
-        self.channels: dict[tuple[Address, Address], deque[Message]] = {}
+        self.channels: dict[tuple[Address, Address], deque[QueueEntry]] = {}
 
     def create(self, behaviour: Behaviour, reads: Iterator[str]) -> None:
         self.readers.update(dict.fromkeys(reads, len(self.behaviours)))
         self.behaviours.append(behaviour)
 
-    def send(self, message: Message, sender: Address) -> None:
+    def send(self, message: QueueEntry, sender: Address) -> None:
         channel = sender, self.readers[message.queue]
         self.channels.setdefault(channel, deque()).append(message)
 
@@ -86,12 +86,12 @@ def acting(
 ) -> Behaviour:
     """Operators that know the values of their variables."""
 
-    def behaviour(message: Message) -> Iterator[Action]:
+    def behaviour(message: QueueEntry) -> Iterator[Action]:
         op, index = readers[message.queue]
         changed, sent = fired(op, index, message.entry, variables, contexts[op.id])
         yield Become(acting(readers, contexts, {**variables, **changed}))
         for queue, entry in sent:
-            yield Send(Message(queue, entry))
+            yield Send(QueueEntry(queue, entry))
 
     return behaviour
 
@@ -99,7 +99,7 @@ def acting(
 def collecting(entries: list[Entry]) -> Behaviour:
     """Where results leave the system."""
 
-    def behaviour(message: Message) -> Iterator[Action]:
+    def behaviour(message: QueueEntry) -> Iterator[Action]:
         entries.append(message.entry)
         yield Become(behaviour)
 
@@ -133,11 +133,11 @@ def run(job: Job, *, seed: int = 0, progress: Progress = no_progress) -> Report:
     given = entries_of(program, events, end=report.mark)
     for number, (queue, entries) in enumerate(given.items()):
         for entry in entries:
-            system.send(Message(queue, entry), -1 - number)
+            system.send(QueueEntry(queue, entry), -1 - number)
     system.run()
     if report.mark is not None:
         for queue, mark in last_marks(program).items():
-            system.send(Message(queue, mark), -1)
+            system.send(QueueEntry(queue, mark), -1)
         system.run()
     report.take_faults(faults, job)
     write_outputs(job, report, results)

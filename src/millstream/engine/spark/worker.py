@@ -8,13 +8,13 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from millstream.engine.clock import Known
+from millstream.engine.clock import SeenOfInput
 from millstream.engine.layout import Description
 from millstream.engine.points import reached
 from millstream.engine.spark.claims import Claims
 from millstream.engine.spark.wire import Wire, message_of, record_batch, rows_of, wired
 from millstream.engine.stage import StageTask, Turn
-from millstream.engine.state import Memory
+from millstream.engine.state import WorkerMemory
 from millstream.engine.storage.files import LocalFiles
 
 #: The property of a Spark job that tells its turn.
@@ -27,11 +27,11 @@ def written(turn: Turn) -> str:
 
 def _turn_in(text: str) -> Turn:
     version, known, is_kept = json.loads(text)
-    return Turn(version, tuple(Known(*one) for one in known), is_kept)
+    return Turn(version, tuple(SeenOfInput(*one) for one in known), is_kept)
 
 
 def rows_from(
-    memory: Memory, stage: int, turn: Turn, partition: int, rows: Iterable[Wire]
+    memory: WorkerMemory, stage: int, turn: Turn, partition: int, rows: Iterable[Wire]
 ) -> Iterator[Wire]:
     """What a task makes of its rows; those for others pass through."""
     mine: list[Wire] = []
@@ -45,7 +45,7 @@ def rows_from(
     yield from wired(sent, memory.layout.driver, memory.description.partitions)
 
 
-def _group(memory: Memory, stage: int, version: int, partition: int) -> int:
+def _group(memory: WorkerMemory, stage: int, version: int, partition: int) -> int:
     """A group that this worker has at hand, if no other task has taken it."""
     claims = Claims(
         Path(memory.description.checkpoint) / "claims",
@@ -61,10 +61,10 @@ def files_of(description: Description) -> LocalFiles:
     return LocalFiles(Path(description.checkpoint), is_durable=description.is_lasting)
 
 
-_memory: dict[str, Memory] = {}
+_memory: dict[str, WorkerMemory] = {}
 
 
-def memory_for(description: Description) -> Memory:
+def memory_for(description: Description) -> WorkerMemory:
     """The memory of a job; only one job is kept per process."""
     name = f"{description.checkpoint}|{description.run}"
     if name not in _memory:
@@ -72,7 +72,7 @@ def memory_for(description: Description) -> Memory:
         layout = description.layout()
         files = files_of(description)
         types = layout.plan.program.queue_types()
-        _memory[name] = Memory(description, layout, files, types)
+        _memory[name] = WorkerMemory(description, layout, files, types)
     return _memory[name]
 
 

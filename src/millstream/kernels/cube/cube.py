@@ -24,9 +24,9 @@ from millstream.kernels.cube.layers import Feed, Layer, Routes, sliced
 from millstream.kernels.cube.outputs import Output, Route, Scene
 from millstream.kernels.cube.runs import packed_state, restored_packed
 from millstream.kernels.cube.stores import Partitions
-from millstream.kernels.cube.tallies import Tally
+from millstream.kernels.cube.tallies import CellTally
 from millstream.kernels.relational.hidden_keys import hidden_keys_of
-from millstream.kernels.runtime.kernel import Composed, Part, Round, State
+from millstream.kernels.runtime.kernel import Composed, Round, State, StatefulPart
 from millstream.plan.batch import Batch
 
 #: Cells of so many parts of the window are made together.
@@ -63,7 +63,7 @@ class CubeKernel(Composed):
         self.function = function
         self.measures = Measures(function.measures, schema)
         self.scene = Scene(function, [Hierarchy(d, schema) for d in function.dimensions])
-        self.tallies = hidden_keys_of(function.measures, Tally)
+        self.tallies = hidden_keys_of(function.measures, CellTally)
         first, *others = (v for v in function.kept if v.grain == function.grain)
         others.sort(key=lambda v: -len(v.attributes))
         vertices = (first, *others)
@@ -88,8 +88,8 @@ class CubeKernel(Composed):
         self._find_routes()
         self.parts = self._parts()
 
-    def _parts(self) -> dict[str, Part]:
-        parts: dict[str, Part] = {"measures": self.measures}
+    def _parts(self) -> dict[str, StatefulPart]:
+        parts: dict[str, StatefulPart] = {"measures": self.measures}
         parts |= {f"dimension{n}": h for n, h in enumerate(self.scene.hierarchies)}
         parts |= {f"tally{n}": tally for n, tally in enumerate(self.tallies)}
         parts |= {f"layer{n}": layer for n, layer in enumerate(self.layers)}

@@ -13,7 +13,7 @@ from millstream.kernels.cube.loops import Rows
 from millstream.kernels.cube.outputs import Route
 from millstream.kernels.cube.runs import Runs
 from millstream.kernels.cube.stores import CellTable, Partitions
-from millstream.kernels.relational.accumulators import Values
+from millstream.kernels.relational.accumulators import CellValues
 from millstream.kernels.runtime.kernel import Composed
 from millstream.plan.batch import Array
 
@@ -37,7 +37,7 @@ class Feed:
 
 
 def sliced(rows: Rows, a: int, b: int) -> Rows:
-    values = Values(*(array[a:b] for array in rows.values))
+    values = CellValues(*(array[a:b] for array in rows.values))
     return Rows(values, rows.extremes[a:b], rows.known[a:b])
 
 

@@ -19,8 +19,8 @@ from millstream.kernels.relational.accumulators import (
     SUM_INTEGERS,
     VARIANCE_OF_ALL,
     VARIANCE_OF_SAMPLE,
+    CellValues,
     Groups,
-    Values,
 )
 from millstream.kernels.relational.aggregate_loop import (
     GroupChanges,
@@ -67,7 +67,7 @@ class Numbers(NamedTuple):
 class Rows(NamedTuple):
     """Rows on their way into cells: what is summed of each, and what may be an extreme."""
 
-    values: Values
+    values: CellValues
     extremes: Array
     known: Array
 

@@ -17,7 +17,7 @@ from millstream.kernels.cube.hierarchies import Hierarchy
 from millstream.kernels.cube.loops import Rows
 from millstream.kernels.cube.parts import keys_told_in_parts, told_in_parts
 from millstream.kernels.cube.stores import CellTable, Partitions
-from millstream.kernels.cube.tallies import Tally, as_one
+from millstream.kernels.cube.tallies import CellTally, as_one
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
 
 
@@ -98,7 +98,7 @@ class Output:
 
     def __init__(
         self, scene: Scene, measures: Measures, vertex: Vertex, type_: QueueType | None,
-        tallies: Sequence[Tally] = (),
+        tallies: Sequence[CellTally] = (),
     ) -> None:  # fmt: skip
         self.scene = scene
         self.tallies = tallies

@@ -20,7 +20,7 @@ from millstream.kernels.windows.sums import (
 from millstream.plan.batch import Array
 
 
-class Keys(NamedTuple):
+class CellKeys(NamedTuple):
     """How the codes of cells become keys: columns, and from where in `steps` they are looked up.
 
     `steps` has for each number what it adds to the key; `tests` for each number whether
@@ -64,7 +64,9 @@ def count_of(given: Given, i: Any, c: Any) -> Any:
 
 
 @tight
-def find_keys(words: Array, index: Array, by_time: Array, first: int, how: Keys, out: Array) -> int:
+def find_keys(
+    words: Array, index: Array, by_time: Array, first: int, how: CellKeys, out: Array
+) -> int:
     """The key of each cell, or -1 if it does not count; answers how many count.
 
     `by_time` has for each partition from the first on what it adds to the key, or -1.

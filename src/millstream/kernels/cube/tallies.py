@@ -12,12 +12,12 @@ import numpy as np
 from millstream.calculus.types import Schema, Type
 from millstream.kernels.cube.cells import Cells, Measures
 from millstream.kernels.cube.grouping import Block, find_cells
-from millstream.kernels.relational.hidden_keys import Counted, HiddenKeys
+from millstream.kernels.relational.hidden_keys import CountedKeys, HiddenKeys
 from millstream.kernels.runtime.hashing import frozen
 from millstream.plan.batch import Array
 
 
-class Tally(HiddenKeys):
+class CellTally(HiddenKeys):
     """Mutable: hidden keys, and how their cells are counted."""
 
     def __init__(self, function: str, column: str, type_: Type) -> None:
@@ -32,7 +32,7 @@ class Tally(HiddenKeys):
         codes, edges = cells
         codes_there = given.cells.codes
         ids = find_cells(frozen(codes), frozen(edges), frozen(codes_there[:, :-1]), given.edges)
-        self.tell(Counted(ids, codes_there[:, -1], given.cells.numbers.rows), words, valid)
+        self.tell(CountedKeys(ids, codes_there[:, -1], given.cells.numbers.rows), words, valid)
 
 
 def as_one(codes: Array, given: Block) -> Block:

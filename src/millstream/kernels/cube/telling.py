@@ -282,7 +282,7 @@ def _meet(
                 valid[group], words[group] = True, word
 
 
-class Told(NamedTuple):
+class ToldGroups(NamedTuple):
     """Measures of groups as words, which of them are there, and groups that are yet to be told."""
 
     words: Array
@@ -293,7 +293,7 @@ class Told(NamedTuple):
 def told_alone(
     sides: Sequence[Side], size: int, outputs: Sequence[tuple[int, int, int]],
     wanted: Sequence[int], signs: Array,
-) -> Told:  # fmt: skip
+) -> ToldGroups:  # fmt: skip
     """The measures of so many groups that are wanted, if all have loops of their own.
 
     Each column lies together.
@@ -302,7 +302,7 @@ def told_alone(
     valid = np.ones((len(outputs), size), np.bool_)
     words[[n for n in range(len(outputs)) if n not in wanted]] = 0
     if not all(outputs[number][0] in _ALONE for number in wanted):
-        return Told(words.T, valid.T, np.arange(size))
+        return ToldGroups(words.T, valid.T, np.arange(size))
     is_hard = np.zeros(size, np.bool_)
     counts = _Counts(sides, size)
     # Sums of numbers come first: their loop counts too.
@@ -331,7 +331,7 @@ def told_alone(
                 _add_numbers(given, ids, which, floats, own, is_hard)
             counts.know(which, own)
             _finish(floats[:, 0], own, words[number], valid[number], how)
-    return Told(words.T, valid.T, np.flatnonzero(is_hard))
+    return ToldGroups(words.T, valid.T, np.flatnonzero(is_hard))
 
 
 def _finish(totals: Array, count: Array, words: Array, valid: Array, how: int) -> None:

@@ -19,7 +19,7 @@ from millstream.kernels.cube.cells import Measures, Packed
 from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.hierarchies import Hierarchy
 from millstream.kernels.cube.stretches import Ranking, Stretch, Stretches
-from millstream.kernels.cube.tallies import Tally
+from millstream.kernels.cube.tallies import CellTally
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.windows.sums import Wides
 from millstream.plan.batch import Array, Vector, concat_vectors
@@ -160,7 +160,7 @@ class Version:
     kept: tuple[KeptCells, ...]
     measures: Measures
     wides: Wides
-    tallies: tuple[Tally, ...]
+    tallies: tuple[CellTally, ...]
     #: The members as they were at a past time, if they change otherwise than by new ones.
     members_at: Callable[[int | None], tuple[Members, ...]] | None = None
     remembered: Remembered = field(default_factory=Remembered, compare=False)

@@ -21,7 +21,7 @@ from millstream.kernels.runtime.interning import IdTable
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.utf8 import SPARE
 from millstream.kernels.windows.numerals import LONGEST, UNSURE
-from millstream.kernels.windows.words import Unmet, Values, Wording, say_failures
+from millstream.kernels.windows.words import ShownValues, Unmet, Wording, say_failures
 from millstream.meaning.judging import doubts, failures, head_of, shown_value
 from millstream.meaning.scalars import evaluate
 from millstream.plan.batch import Array, Batch
@@ -119,7 +119,7 @@ class Speech:
             if term.type == BOOLEAN
         ]
         codes += [_text_codes(term, batch, pool) for term in self.shown.others]
-        values = Values(numbers, known, _table(codes, len(batch)))
+        values = ShownValues(numbers, known, _table(codes, len(batch)))
         failed, reasons = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
         longest = max(int(pool.texts.places[:, 1].max()), LONGEST)
         most = self.wording.most + np.diff(self.wording.first) * longest

@@ -61,7 +61,7 @@ def zero_of(rep: Rep) -> Const:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ArrayPlace:
     """An array in memory: its variable, its leaf, and where its place and sizes are told."""
 
     name: str
@@ -89,7 +89,7 @@ class Layout:
     """Mutable: what a code holds, as far as it was met."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
-    stretches: dict[tuple[str, tuple[str, ...]], Stretch] = field(default_factory=dict)
+    stretches: dict[tuple[str, tuple[str, ...]], ArrayPlace] = field(default_factory=dict)
     #: Plain values of parameters and fields, in the order of their cells.
     kept: list[tuple[str, Leaf]] = field(default_factory=list)
     names: dict[tuple[str, tuple[str, ...]], Local] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Layout:
             if leaf.type == TEXT:
                 raise NotCompiled("a variable of texts")
             if leaf.sizes:
-                self.stretches[key] = Stretch(slot.name, leaf, len(self.stretches), self.told)
+                self.stretches[key] = ArrayPlace(slot.name, leaf, len(self.stretches), self.told)
                 self.told += 1 + len(leaf.sizes)
                 continue
             self.names[key] = Local(f"v{len(self.names)}", Form(rep_of(leaf.type)))

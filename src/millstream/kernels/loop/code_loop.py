@@ -73,7 +73,7 @@ INIT, FIRST, BODY = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Loop:
+class CodeLoop:
     """A function, how memory is laid out for it, and what it may have to tell."""
 
     function: Function
@@ -92,12 +92,12 @@ class Loop:
 
 
 @functools.lru_cache(maxsize=4096)
-def loop_of(code: Code) -> Loop:
+def loop_of(code: Code) -> CodeLoop:
     """The function of a code; codes that differ only in their places share it."""
     return lowered(code)
 
 
-def lowered(code: Code) -> Loop:
+def lowered(code: Code) -> CodeLoop:
     _check_sizes(code)
     writer = StatementWriter(code)
     for slot in (*code.parameters, *code.fields):
@@ -114,7 +114,7 @@ def lowered(code: Code) -> Loop:
         _write_mode(writer, INIT, code.init)
     function = Function((*_head(writer), *writer.lines, *_tail(writer), Stop(ZERO)))
     sites, templates = tuple(writer.sites), tuple(writer.templates)
-    return Loop(function, writer.layout, templates, sites, has_init)
+    return CodeLoop(function, writer.layout, templates, sites, has_init)
 
 
 def _declared(code: Code) -> Iterator[Slot]:

@@ -19,7 +19,7 @@ from millstream.kernels.loop.code_frame import (
     SECOND_NUMBER,
     SITE,
 )
-from millstream.kernels.loop.code_layout import Layout, Leaf, NotCompiled, Stretch, memory_of
+from millstream.kernels.loop.code_layout import ArrayPlace, Layout, Leaf, NotCompiled, memory_of
 from millstream.kernels.loop.code_ranges import Region
 from millstream.kernels.loop.ir import (
     INTEGER,
@@ -176,7 +176,7 @@ class TermWriter:
         cell = Load(begin.memory, plus(begin.index, index))
         return cell, stretch.count(len(indexes))
 
-    def begin_of(self, stretch: Stretch) -> Load:
+    def begin_of(self, stretch: ArrayPlace) -> Load:
         """Where the first value of an array lies."""
         letter = memory_of(stretch.leaf.type)
         if stretch.name == self.sent:

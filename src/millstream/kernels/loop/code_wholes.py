@@ -92,7 +92,7 @@ def _flat(body: Body) -> Iterator[Statement]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ArrayWrite:
     """A loop that writes an array, how it counts, and by which indexes it writes."""
 
     loop: Repeat
@@ -101,7 +101,7 @@ class Written:
     indexes: tuple[Term, ...]
 
 
-def writer_of(name: str, rest: Body) -> Written | None:
+def writer_of(name: str, rest: Body) -> ArrayWrite | None:
     """The loop that is the first to touch an array, if it only writes it."""
     before: Statement | None = None
     for statement in _flat(rest):
@@ -117,7 +117,7 @@ def writer_of(name: str, rest: Body) -> Written | None:
             indexes = tuple(i for path in paths for i in path if not isinstance(i, str))
             # Another place of it is read, or assigned as a whole.
             is_only = len(indexes) == count
-            return Written(statement, before, counter, indexes) if is_only else None
+            return ArrayWrite(statement, before, counter, indexes) if is_only else None
         before = statement
     return None
 
@@ -132,7 +132,7 @@ def _mentions(node: object, name: str) -> int:
     return own + sum(_mentions(getattr(node, f.name), name) for f in dataclasses.fields(node))
 
 
-def covers(written: Written, named: Named, rounds: Value, size: Value) -> Value | None:
+def covers(written: ArrayWrite, named: Named, rounds: Value, size: Value) -> Value | None:
     """When a loop writes all elements: runs of neighbours that begin where others have ended."""
     runs: dict[tuple[tuple[Local, int], ...], set[int]] = {}
     for index in written.indexes:

@@ -31,7 +31,7 @@ from millstream.kernels.loop.ir import (
     Statement,
     Stop,
     Store,
-    Tally,
+    TallyFaults,
     Value,
     When,
     params_of,
@@ -70,14 +70,14 @@ ROWS = Entry("void(FRAME)", ("frame",))
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LoopSource:
     """A function `run`, and what it asks for."""
 
     source: str
     params: tuple[Param, ...]
 
 
-def emit(function: Function, entry: Entry = ROWS) -> Written:
+def emit(function: Function, entry: Entry = ROWS) -> LoopSource:
     params = params_of(function.body)
     head = [
         _HEADER,
@@ -89,7 +89,7 @@ def emit(function: Function, entry: Entry = ROWS) -> Written:
     ]
     lines = [*_taken(params, entry), *_lines(function.body)]
     text = "\n".join([*head, *(_INDENT + line for line in lines or ["pass"]), ""])
-    return Written(text, params)
+    return LoopSource(text, params)
 
 
 def _taken(params: tuple[Param, ...], entry: Entry) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield f"{local.name} = {_text(value)}"
         case Store(memory, index, value):
             yield f"{memory.name}[{_text(index)}] = {_text(value)}"
-        case Tally(counters, base, faults):
+        case TallyFaults(counters, base, faults):
             yield f"if {_part(faults)} != 0:"
             yield f"{_INDENT}count_faults({counters.name}, {base}, {_text(faults)})"
         case When(condition, then, otherwise):

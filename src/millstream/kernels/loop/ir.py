@@ -164,7 +164,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TallyFaults:
     """Count every fault of a set, each in its own counter from `base` on."""
 
     counters: Memory
@@ -226,7 +226,7 @@ class Guarded:
     lines: tuple[tuple[int, Statement], ...]
 
 
-Statement = Set | Store | Tally | When | Count | Loop | Leave | Stop | Decide | Guarded
+Statement = Set | Store | TallyFaults | When | Count | Loop | Leave | Stop | Decide | Guarded
 Body = tuple[Statement, ...]
 
 
@@ -307,7 +307,9 @@ def values_in(value: Value) -> Iterator[Value]:
 def values_of(statement: Statement) -> tuple[Value, ...]:
     """The values of a statement itself."""
     match statement:
-        case Set(_, value) | Tally(_, _, value) | Decide(_, value) | When(value) | Stop(value):
+        case (
+            Set(_, value) | TallyFaults(_, _, value) | Decide(_, value) | When(value) | Stop(value)
+        ):
             return (value,)
         case Store(_, index, value):
             return (index, value)
@@ -341,7 +343,7 @@ def params_of(body: Body) -> tuple[Param, ...]:
     for statement in statements_in(body):
         if isinstance(statement, Store):
             params.setdefault(statement.memory)
-        elif isinstance(statement, Tally):
+        elif isinstance(statement, TallyFaults):
             params.setdefault(statement.counters)
         for whole in values_of(statement):
             for value in values_in(whole):

@@ -24,7 +24,7 @@ from millstream.kernels.loop.rows_lanes import Lane, Lanes
 from millstream.kernels.loop.rows_layout import lay_out
 from millstream.kernels.loop.rows_nodes import Apply, Node, UnsupportedError
 from millstream.kernels.loop.rows_outputs import Outputs
-from millstream.kernels.loop.rows_parts import Call, Parts
+from millstream.kernels.loop.rows_parts import LoopCall, RowParts
 from millstream.kernels.loop.rows_trace import trace
 from millstream.kernels.loop.rows_values import Leaves
 from millstream.kernels.runtime.kernel import Round, State
@@ -106,11 +106,11 @@ class RowKernel:
         if self.is_hopeful is None:
             self.is_hopeful = arguments.row_count >= _MANY
         if self.is_hopeful and len(self.trace.inputs) == 1:
-            Parts(self.functions, arguments).run()
+            RowParts(self.functions, arguments).run()
         elif arguments.with_nulls(self.functions.columns):
-            Call(self.functions.masked, arguments)()
+            LoopCall(self.functions.masked, arguments)()
         else:
-            Call(self.functions.plain, arguments)()
+            LoopCall(self.functions.plain, arguments)()
 
     def _arguments(self, lanes: list[Lanes], outputs: Outputs | None) -> Arguments:
         return Arguments(
@@ -134,7 +134,7 @@ class RowKernel:
         """Arithmetic that is needed as columns."""
         columns = self.functions.before[node]
         arguments = self._arguments([lanes] * len(self.trace.inputs), None)
-        Call(columns.loop, arguments)()
+        LoopCall(columns.loop, arguments)()
         computed: dict[Node, Lane] = {}
         for number, one in enumerate(columns.nodes):
             values, valid, faults = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
-from millstream.kernels.loop.emit import Written, emit
+from millstream.kernels.loop.emit import LoopSource, emit
 from millstream.kernels.loop.ir import Function, Memory, params_of
 from millstream.kernels.loop.passes import CAREFUL, HOPEFUL, PLAIN, Pass, through
 from millstream.kernels.loop.passes.assume_sound import can_assume
@@ -21,11 +21,11 @@ class Columns:
     """Columns of arithmetic that text functions or keys need before the loop."""
 
     nodes: list[Apply]
-    loop: Written
+    loop: LoopSource
 
 
 @functools.lru_cache(maxsize=1024)
-def written(passes: tuple[Pass, ...], function: Function) -> Written:
+def written(passes: tuple[Pass, ...], function: Function) -> LoopSource:
     """By content: the same programs are built over and over."""
     return emit(through(passes, function))
 
@@ -43,16 +43,16 @@ class Functions:
     before: dict[Apply, Columns] = field(default_factory=dict)
 
     @functools.cached_property
-    def plain(self) -> Written:
+    def plain(self) -> LoopSource:
         return written(PLAIN, self.lowered)
 
     @functools.cached_property
-    def hopeful(self) -> Written | None:
+    def hopeful(self) -> LoopSource | None:
         """The plain version if nothing fails; None if nothing can, or not be done again."""
         return written(HOPEFUL, self.lowered) if can_assume(self.lowered) else None
 
     @functools.cached_property
-    def masked(self) -> Written:
+    def masked(self) -> LoopSource:
         return written(CAREFUL, self.lowered)
 
     @functools.cached_property

@@ -31,13 +31,13 @@ class GatheredBySlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ComputedColumn:
     """Computed by the loop, a node for each slot; texts as codes."""
 
     nodes: tuple[Node, ...]
 
 
-OutputColumn = Gathered | GatheredBySlot | Written
+OutputColumn = Gathered | GatheredBySlot | ComputedColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _column(nodes: tuple[Node, ...]) -> OutputColumn:
         return Gathered(nodes[0])
     if nodes[0].type.kind is Kind.TEXT and all(map(is_row_only, nodes)):
         return GatheredBySlot(nodes)
-    return Written(nodes)
+    return ComputedColumn(nodes)
 
 
 def _is_column(node: Node) -> bool:

@@ -37,13 +37,13 @@ from millstream.kernels.loop.ir import (
 )
 from millstream.kernels.loop.numbers import ONE, both, either, equal, less, not_, plus
 from millstream.kernels.loop.operations import rep_of
-from millstream.kernels.loop.rows_layout import LoopLayout, Written
+from millstream.kernels.loop.rows_layout import ComputedColumn, LoopLayout
 from millstream.kernels.loop.rows_nodes import Apply
 from millstream.kernels.loop.rows_trace import Action, Evaluate, Key, Send, Trace
 from millstream.kernels.loop.rows_trace import Decide as DecideAction
 from millstream.kernels.loop.rows_trace import Load as LoadAction
 from millstream.kernels.loop.rows_trace import Store as StoreAction
-from millstream.kernels.loop.rows_values import Leaves, Lines, Values, one
+from millstream.kernels.loop.rows_values import Leaves, Lines, RowValues, one
 from millstream.values.core.scalar import Operation
 
 #: There is no minus zero.
@@ -55,7 +55,7 @@ def lower_rows(trace: Trace, layout: LoopLayout, leaves: Leaves) -> Function:
     rows = [Local(f"i{number}", INTEGER) for number in range(len(trace.inputs))]
     lines = Lines()
     bodies = [
-        _Row(Values(lines.anew(), leaves, row), trace, layout).run(actions)
+        _Row(RowValues(lines.anew(), leaves, row), trace, layout).run(actions)
         for row, actions in zip(rows, trace.actions, strict=True)
     ]
     loop = _one_input(rows[0], bodies[0]) if len(rows) == 1 else _merged(rows, bodies)
@@ -70,7 +70,7 @@ def lower_rows(trace: Trace, layout: LoopLayout, leaves: Leaves) -> Function:
 def lower_columns(nodes: list[Apply], leaves: Leaves) -> Function:
     """Columns that are needed before the loop: values, whether they are there, and faults."""
     row = Local("i0", INTEGER)
-    values = Values(Lines(), leaves, row)
+    values = RowValues(Lines(), leaves, row)
     for number, node in enumerate(nodes):
         held = values.get(node, 0)
         for kind, rep, value in (
@@ -132,7 +132,7 @@ def _merged(rows: list[Local], bodies: list[Guarded]) -> Body:
 class _Row:
     """Mutable: the statements for a row of one input."""
 
-    values: Values
+    values: RowValues
     trace: Trace
     layout: LoopLayout
     lines: Lines = field(init=False)
@@ -200,14 +200,14 @@ class _Row:
             slots = Memory("slot", Rep.INTEGER, number)
             self.lines.add(guard, Store(slots, place, integer(action.slot)))
         for column, made in enumerate(output.columns):
-            if isinstance(made, Written):
+            if isinstance(made, ComputedColumn):
                 for statement in self._written(action, (number, column), made, place):
                     self.lines.add(guard, statement)
         if not output.is_every_row:
             self.lines.add(guard, Set(place, plus(place, ONE)))
 
     def _written(
-        self, action: Send, at: tuple[int, int], made: Written, place: Local
+        self, action: Send, at: tuple[int, int], made: ComputedColumn, place: Local
     ) -> Iterator[Statement]:
         node = made.nodes[action.slot]
         held = self.values.get(node, action.guard)

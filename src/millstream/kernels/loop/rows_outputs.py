@@ -10,12 +10,12 @@ import pyarrow as pa
 from millstream.calculus.types import Kind, Type
 from millstream.kernels.loop.rows_lanes import Lanes
 from millstream.kernels.loop.rows_layout import (
+    ComputedColumn,
     Gathered,
     GatheredBySlot,
     LoopLayout,
     OutputColumn,
     OutputLayout,
-    Written,
 )
 from millstream.kernels.loop.rows_nodes import Constant
 from millstream.kernels.loop.text_columns import constant_vector, plain_text
@@ -108,7 +108,7 @@ class _Assembly:
                 return vector if self.index is None else vector.take(self.index)
             case GatheredBySlot():
                 return self._by_slot(type_, made)
-            case Written():
+            case ComputedColumn():
                 return self._written(number, type_)
 
     def _by_slot(self, type_: Type, made: GatheredBySlot) -> Vector:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from millstream.kernels.loop.cache import compiled
-from millstream.kernels.loop.emit import Written
+from millstream.kernels.loop.emit import LoopSource
 from millstream.kernels.loop.ir import Given
 from millstream.kernels.loop.passes.assume_sound import BLOCK
 from millstream.kernels.loop.rows_arguments import Arguments, Leaf
@@ -20,10 +20,10 @@ from millstream.kernels.loop.rows_generated import Functions
 _FEW = 8
 
 
-class Call:
+class LoopCall:
     """A loop on the arguments of a batch. Mutable: which rows it does."""
 
-    def __init__(self, function: Written, arguments: Arguments) -> None:
+    def __init__(self, function: LoopSource, arguments: Arguments) -> None:
         self.run = compiled(function.source)
         self.frame = arguments.frame(function.params)
         self.places = {p.kind: n for n, p in enumerate(function.params) if isinstance(p, Given)}
@@ -37,13 +37,13 @@ class Call:
         self.run(self.frame)
 
 
-class Parts:
+class RowParts:
     """Mutable: the loops that were called for some of the rows."""
 
     def __init__(self, functions: Functions, arguments: Arguments) -> None:
         self.functions = functions
         self.arguments = arguments
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, LoopCall] = {}
 
     def run(self) -> None:
         leaves = self.arguments.with_nulls(self.functions.columns)
@@ -55,7 +55,7 @@ class Parts:
             else:
                 self._hope(self.functions.hopeful, begin, end)
 
-    def _hope(self, hopeful: Written, begin: int, end: int) -> None:
+    def _hope(self, hopeful: LoopSource, begin: int, end: int) -> None:
         """The more blocks fail, the fewer are tried."""
         careful = BLOCK
         while begin < end:
@@ -67,9 +67,9 @@ class Parts:
                 self._call(self.functions.plain, reached, begin)
             careful *= 2
 
-    def _call(self, function: Written, begin: int, end: int) -> None:
+    def _call(self, function: LoopSource, begin: int, end: int) -> None:
         if function.source not in self.calls:
-            self.calls[function.source] = Call(function, self.arguments)
+            self.calls[function.source] = LoopCall(function, self.arguments)
         self.calls[function.source].on(begin, end)
 
 

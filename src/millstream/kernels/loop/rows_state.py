@@ -28,7 +28,7 @@ _LEAST_UNSEEN = 4096
 _LEAST_SEEN = 4096
 
 
-class Field:
+class StateField:
     """Mutable: a field of a variable, for every place; `there` is false where it is null."""
 
     def __init__(self, type_: Type, initial: Any, pool: TextPool) -> None:
@@ -91,7 +91,7 @@ class Space:
     def __init__(self, types: tuple[Type, ...]) -> None:
         self.types = types
         self.interner = Interner(types)
-        self.fields: list[Field] = []
+        self.fields: list[StateField] = []
         self.seen: Array = np.zeros(0, np.bool_)
         self.order: Array = np.zeros(0, np.int64)
         self.tally: Array = np.zeros(1, np.int64)
@@ -152,12 +152,12 @@ class Variables:
     ) -> None:
         self.pool = pool
         self.spaces = [Space(types) for types in key_types]
-        self.fields: list[list[Field]] = []
-        self.names: list[tuple[int, str, Field]] = []
+        self.fields: list[list[StateField]] = []
+        self.names: list[tuple[int, str, StateField]] = []
         for variable in variables:
             space = space_of[variable.name]
             own = [
-                Field(f.type, initial, pool)
+                StateField(f.type, initial, pool)
                 for f, initial in zip(variable.fields, variable.initial, strict=True)
             ]
             self.fields.append(own)

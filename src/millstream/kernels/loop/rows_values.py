@@ -24,7 +24,7 @@ from millstream.kernels.loop.ir import (
     Rep,
     Set,
     Statement,
-    Tally,
+    TallyFaults,
     Value,
     op,
 )
@@ -93,7 +93,7 @@ class Leaves:
 
 
 @dataclass(slots=True)
-class Values:
+class RowValues:
     """Mutable: the statements that compute values for a row.
 
     What is known here is what must be: fields of variables as a fold has found them, and whole
@@ -130,10 +130,10 @@ class Values:
         if node.is_before_loop:
             if node.can_fail:
                 faults = self.lines.set(guard, Load(self._memory("faults", node), self.row))
-                self.lines.add(guard, Tally(_COUNTERS, base, faults))
+                self.lines.add(guard, TallyFaults(_COUNTERS, base, faults))
             return
         held = self.get(node, guard)
-        self.lines.add(guard, Tally(_COUNTERS, base, op(FAULTS_OF, held)))
+        self.lines.add(guard, TallyFaults(_COUNTERS, base, op(FAULTS_OF, held)))
         self._without_faults(node, guard, held)
 
     def _without_faults(self, node: Node, guard: int, held: Value) -> Value:

@@ -44,7 +44,7 @@ def content(type_: Any) -> Any:
     return type_[0] if is_box(type_) else type_
 
 
-class Parts:
+class LiftedValue:
     """A value in LLVM: itself, whether it is null, and its faults."""
 
     def __init__(self, builder: Any, type_: Any, value: Any) -> None:
@@ -57,7 +57,7 @@ class Parts:
 
 
 def call_inside(
-    context: Any, builder: Any, function: Callable[..., Any], result: Any, parts: list[Parts]
+    context: Any, builder: Any, function: Callable[..., Any], result: Any, parts: list[LiftedValue]
 ) -> Any:
     """Call a Python function that LLVM is to inline, on plain values; it must not raise."""
     flags = _Flags()
@@ -69,7 +69,7 @@ def call_inside(
     return made
 
 
-Generate = Callable[[Any, Any, list[Parts]], tuple[Any, Any, Any]]
+Generate = Callable[[Any, Any, list[LiftedValue]], tuple[Any, Any, Any]]
 
 
 def on_boxes(generate: Generate, result: Callable[..., Any]) -> Any:
@@ -94,7 +94,7 @@ def on_boxes(generate: Generate, result: Callable[..., Any]) -> Any:
     return function
 
 
-Compute = Callable[[Any, Any, list[Parts]], Any]
+Compute = Callable[[Any, Any, list[LiftedValue]], Any]
 
 
 def by_python(function: Callable[..., Any], result: Any) -> Compute:
@@ -113,7 +113,7 @@ def lift(function: Callable[..., Any], result: str) -> Any:
 
 
 def _lift(compute: Compute, result: str) -> Any:
-    def generate(context: Any, builder: Any, parts: list[Parts]) -> tuple[Any, Any, Any]:
+    def generate(context: Any, builder: Any, parts: list[LiftedValue]) -> tuple[Any, Any, Any]:
         return (compute(context, builder, parts), *joined(builder, parts))
 
     return on_boxes(generate, lambda *_: RESULTS[result])
@@ -128,7 +128,7 @@ def lift_faulty(function: Callable[..., Any], result: str) -> Any:
     both = types.Tuple((RESULTS[result], types.int64))
     call = by_python(function, both)
 
-    def compute(context: Any, builder: Any, parts: list[Parts]) -> Any:
+    def compute(context: Any, builder: Any, parts: list[LiftedValue]) -> Any:
         pair = call(context, builder, parts)
         return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
 
@@ -138,7 +138,7 @@ def lift_faulty(function: Callable[..., Any], result: str) -> Any:
 def lift_checked(instruction: str) -> Any:
     """An instruction on integers that says whether it overflowed."""
 
-    def compute(_: Any, builder: Any, parts: list[Parts]) -> Any:
+    def compute(_: Any, builder: Any, parts: list[LiftedValue]) -> Any:
         pair = getattr(builder, instruction)(*(p.value for p in parts))
         fault = builder.zext(builder.extract_value(pair, 1), WORD)
         return builder.extract_value(pair, 0), fault
@@ -170,7 +170,7 @@ def _lift_faulty(compute: Compute, result: str) -> Any:
     return function
 
 
-def joined(builder: Any, parts: list[Parts]) -> tuple[Any, Any]:
+def joined(builder: Any, parts: list[LiftedValue]) -> tuple[Any, Any]:
     """Whether any is null, and the faults of all."""
     null, faults = BIT(0), WORD(0)
     for part in parts:
@@ -185,5 +185,5 @@ def _packed(result: Any, args: tuple[Any, ...]) -> Any:
     return result(types.StarArgTuple(args))
 
 
-def _unpacked(builder: Any, type_: Any, packed: Any) -> list[Parts]:
-    return [Parts(builder, t, builder.extract_value(packed, n)) for n, t in enumerate(type_)]
+def _unpacked(builder: Any, type_: Any, packed: Any) -> list[LiftedValue]:
+    return [LiftedValue(builder, t, builder.extract_value(packed, n)) for n, t in enumerate(type_)]

@@ -11,7 +11,15 @@ from typing import Any
 from numba import njit
 from numba.extending import intrinsic
 
-from millstream.kernels.loop.scalar_lift import BIT, WORD, Parts, box, call_inside, on_boxes, types
+from millstream.kernels.loop.scalar_lift import (
+    BIT,
+    WORD,
+    LiftedValue,
+    box,
+    call_inside,
+    on_boxes,
+    types,
+)
 
 Made = tuple[Any, Any, Any]
 
@@ -49,18 +57,18 @@ def settled(_: Any, value: Any) -> Any:
     return value(value), generate
 
 
-def _holds(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _holds(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     (one,) = parts
     return builder.and_(one.value, builder.not_(one.null)), BIT(0), one.faults
 
 
-def _is_null(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _is_null(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     del builder
     (one,) = parts
     return one.null, BIT(0), one.faults
 
 
-def _choose(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _choose(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     """`if`: the faults of the branch not taken are forgotten."""
     condition, yes, no = parts
     taken = builder.and_(condition.value, builder.not_(condition.null))
@@ -71,7 +79,7 @@ def _choose(_: Any, builder: Any, parts: list[Parts]) -> Made:
     )
 
 
-def _first(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _first(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     """`coalesce` of two."""
     one, other = parts
     return (
@@ -81,7 +89,7 @@ def _first(_: Any, builder: Any, parts: list[Parts]) -> Made:
     )
 
 
-def _both(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _both(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     """`and`: if the left is false the right is not looked at."""
     left, right = parts
     looks = builder.or_(left.null, left.value)
@@ -93,7 +101,7 @@ def _both(_: Any, builder: Any, parts: list[Parts]) -> Made:
     )
 
 
-def _either(_: Any, builder: Any, parts: list[Parts]) -> Made:
+def _either(_: Any, builder: Any, parts: list[LiftedValue]) -> Made:
     """`or`: if the left is true the right is not looked at."""
     left, right = parts
     looks = builder.or_(left.null, builder.not_(left.value))
@@ -108,7 +116,7 @@ def _either(_: Any, builder: Any, parts: list[Parts]) -> Made:
 def better_of_two(is_better: Callable[[Any, Any], bool]) -> Any:
     """`least` or `greatest` of two: nulls are passed over, the first of equals is kept."""
 
-    def generate(context: Any, builder: Any, parts: list[Parts]) -> Made:
+    def generate(context: Any, builder: Any, parts: list[LiftedValue]) -> Made:
         one, other = parts
         better = call_inside(context, builder, is_better, types.boolean, [other, one])
         taken = builder.and_(builder.not_(other.null), builder.or_(one.null, better))

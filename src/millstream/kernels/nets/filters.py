@@ -11,7 +11,7 @@ import numpy as np
 from millstream.calculus.work import Work
 from millstream.errors import RunError
 from millstream.kernels.loop.code_layout import memory_of
-from millstream.kernels.loop.code_loop import INIT, Loop, loop_of, lowered
+from millstream.kernels.loop.code_loop import INIT, CodeLoop, loop_of, lowered
 from millstream.kernels.nets.table import (
     BACKUP_F,
     BACKUP_I,
@@ -36,7 +36,7 @@ FRAME_SIZE = 31
 CALLED = ctypes.CFUNCTYPE(*3 * (ctypes.c_int64,), ctypes.c_void_p)
 
 
-class Filter:
+class CompiledFilter:
     """Mutable: the memory of a code, and what it is called with."""
 
     def __init__(self, work: Work, row: Array) -> None:
@@ -81,7 +81,7 @@ def address_of(function: Any) -> int:
     return int(compiled.library.get_pointer_to_function(name))
 
 
-def _machine(work: Work, loop: Loop) -> Machine:
+def _machine(work: Work, loop: CodeLoop) -> Machine:
     """The values of parameters and fields; zero, if the compiled code begins with them."""
     if not loop.has_init:
         return started(work)
@@ -93,7 +93,7 @@ def _machine(work: Work, loop: Loop) -> Machine:
     return machine
 
 
-def memory_from(loop: Loop, machine: Machine) -> tuple[Array, Array, Array]:
+def memory_from(loop: CodeLoop, machine: Machine) -> tuple[Array, Array, Array]:
     """The values of a machine as the loop wants them laid out."""
     cells: dict[str, list[Any]] = {"F": [], "I": []}
     places: list[int] = []

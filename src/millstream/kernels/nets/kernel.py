@@ -14,7 +14,7 @@ from millstream.kernels.loop.code_layout import NotCompiled
 from millstream.kernels.nets.buffers import Buffers, joined
 from millstream.kernels.nets.drive import drive
 from millstream.kernels.nets.edges import stamp
-from millstream.kernels.nets.filters import Filter
+from millstream.kernels.nets.filters import CompiledFilter
 from millstream.kernels.nets.movers import Movers, needed_again, shared_chunks
 from millstream.kernels.nets.net import Net, net_of
 from millstream.kernels.nets.printed import Printed
@@ -85,7 +85,7 @@ class NetKernel:
         works = sum(isinstance(op.function, Work) for op in net.operators)
         self.table = np.zeros((works + len(net.courses), COLUMNS), np.int64)
         self.table[:, LAST_TIME] = self.table[:, TOLD_LAST] = START_OF_TIME
-        self.filters: dict[int, Filter] = {}
+        self.filters: dict[int, CompiledFilter] = {}
         self.walked: dict[int, Walked] = {}
         #: Messages that wait, by the variables of those who send and hear them.
         self.boxes: dict[str, Box] = {}
@@ -144,7 +144,7 @@ class NetKernel:
         try:
             if work.changes:
                 raise NotCompiled("its rates change")
-            compiled = self.filters[number] = Filter(work, row)
+            compiled = self.filters[number] = CompiledFilter(work, row)
             row[KIND] = FILTER
             if work.prints:
                 self.printed[number] = Printed(compiled.loop.templates, row, compiled.frame)

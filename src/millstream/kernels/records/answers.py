@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from millstream.calculus.types import INTEGER, TEXT
-from millstream.kernels.records.between import DTYPES, TEXTS, Values, column_of, has_columns
+from millstream.kernels.records.between import DTYPES, TEXTS, BatchValues, column_of, has_columns
 from millstream.kernels.records.column import Column, NotOnColumns, either
 from millstream.kernels.records.slices import Slices
 from millstream.kernels.runtime.interning import Interner
@@ -21,7 +21,7 @@ from millstream.values.undefined import Undefined
 _TRIED = 2048
 
 
-class Known:
+class SameInEveryRow:
     """An argument that is the same in every row, of whatever type."""
 
     def __init__(self, value: Any) -> None:
@@ -29,15 +29,15 @@ class Known:
 
 
 #: A column with the type of its values, or what is the same in every row.
-Argument = tuple[Column, RecordType] | Known
+Argument = tuple[Column, RecordType] | SameInEveryRow
 
 
 def answered(
     function: Callable[..., Any], arguments: Sequence[Argument], type_: RecordType,
-    active: Array, values: Values,
+    active: Array, values: BatchValues,
 ) -> tuple[Column, Array | None]:  # fmt: skip
     """What a function gives in the rows that are asked, and where that is not plain."""
-    columns = [a for a in arguments if not isinstance(a, Known)]
+    columns = [a for a in arguments if not isinstance(a, SameInEveryRow)]
     for _, kind in columns:
         if resolved(kind) not in DTYPES and resolved(kind) not in TEXTS:
             raise NotOnColumns(f"a function of {kind}")
@@ -47,7 +47,7 @@ def answered(
     rows = np.flatnonzero(active if bad is None else active & ~bad)
     first, numbers = _different([column for column, _ in columns], rows)
     lists = [
-        repeat(a.value, len(first)) if isinstance(a, Known) else values.of(*a, first)
+        repeat(a.value, len(first)) if isinstance(a, SameInEveryRow) else values.of(*a, first)
         for a in arguments
     ]
     results, nothing = _asked(function, lists, len(first))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.kernels.records.column import Column, NotOnColumns, Objects, Parts, Pieces
+from millstream.kernels.records.column import Column, NotOnColumns, Objects, Pieces, TupleColumn
 from millstream.kernels.records.sawing import PiecesAt
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
@@ -54,8 +54,8 @@ def taken(column: Column, rows: Array) -> Column:
             return Column(Pieces(most, chosen, chosen.counts), bad)
         case Pieces(most, cut, count):
             return Column(Pieces(most, lambda n: cut(n).take(rows), count[rows]), bad)
-        case Parts(columns):
-            return Column(Parts(tuple(taken(c, rows) for c in columns)), bad)
+        case TupleColumn(columns):
+            return Column(TupleColumn(tuple(taken(c, rows) for c in columns)), bad)
         case Objects(values):
             return Column(Objects(values[rows]), bad)
         case values:
@@ -75,9 +75,9 @@ def mixed(chosen: Array, new: Column, old: Column) -> Column:
             return Column(np.where(chosen, a, b), bad)
         case Slices() as a, Slices() as b:
             return Column(_both(chosen, a, b), bad)
-        case Parts(a), Parts(b):
+        case TupleColumn(a), TupleColumn(b):
             pairs = zip(a, b, strict=True)
-            return Column(Parts(tuple(mixed(chosen, x, y) for x, y in pairs)), bad)
+            return Column(TupleColumn(tuple(mixed(chosen, x, y) for x, y in pairs)), bad)
         case Objects(a), Objects(b):
             return Column(Objects(np.where(chosen, a, b)), bad)
     raise NotOnColumns("an array that is assigned in some records only")
@@ -92,7 +92,7 @@ def _both(chosen: Array, a: Slices, b: Slices) -> Slices:
     )
 
 
-class Values:
+class BatchValues:
     """Mutable: columns of one batch as lists; bytes are decoded once."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Values:
                 return self._texts(texts, rows, is_bytes=kind == BYTES)
             case Pieces() as pieces:
                 return self._arrays(pieces, rows, is_bytes=kind == ArrayOf(BYTES))
-            case Parts(columns):
+            case TupleColumn(columns):
                 assert isinstance(kind, TupleOf)
                 pairs = zip(columns, kind.fields, strict=True)
                 if not columns:
@@ -188,7 +188,7 @@ def column_of(
         ]
         odds = [odd for _, odd in fields if odd is not None]
         return (
-            Column(Parts(tuple(column for column, _ in fields))),
+            Column(TupleColumn(tuple(column for column, _ in fields))),
             np.logical_or.reduce(odds) if odds else None,
         )
     objects = np.fromiter([*values, None], object, len(values) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from millstream.kernels.records.slices import Held, Slices
+from millstream.kernels.records.slices import HeldTexts, Slices
 from millstream.plan.batch import Array
 
 
@@ -23,7 +23,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TupleColumn:
     """Tuples, as a column for every field."""
 
     columns: tuple[Column, ...]
@@ -40,12 +40,14 @@ class Objects:
 class Column:
     """What an expression gives in each row; `bad` are the rows in which it has no value."""
 
-    values: Array | Slices | Pieces | Parts | Held | Objects
+    values: Array | Slices | Pieces | TupleColumn | HeldTexts | Objects
     bad: Array | None = None
 
     def plain(self) -> Column:
         """With texts that can be looked into."""
-        return Column(self.values.slices(), self.bad) if isinstance(self.values, Held) else self
+        return (
+            Column(self.values.slices(), self.bad) if isinstance(self.values, HeldTexts) else self
+        )
 
 
 def either(*masks: Array | None) -> Array | None:

@@ -31,9 +31,9 @@ from millstream.calculus.scripts import (
     Slice,
 )
 from millstream.kernels.records import slices
-from millstream.kernels.records.answers import Known, answered
-from millstream.kernels.records.between import DTYPES, TEXTS, Values, taken
-from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
+from millstream.kernels.records.answers import SameInEveryRow, answered
+from millstream.kernels.records.between import DTYPES, TEXTS, BatchValues, taken
+from millstream.kernels.records.column import Column, NotOnColumns, Pieces, TupleColumn, either
 from millstream.kernels.records.column_numbers import (
     COMPARED,
     CONVERSIONS,
@@ -100,7 +100,7 @@ class Columns:
     call: Callable[[Apply], Column]
     timezone: str
     runtime: Runtime
-    values: Values = field(default_factory=Values)
+    values: BatchValues = field(default_factory=BatchValues)
     variables: dict[int, Column] = field(default_factory=dict)
     #: Lengths of what is indexed, by the numbers that `$` has in an index.
     lengths: dict[int, Array] = field(default_factory=dict)
@@ -250,12 +250,12 @@ class Columns:
 
     # --- what has no loop ---
 
-    def known(self, node: Expression) -> Known | None:
+    def known(self, node: Expression) -> SameInEveryRow | None:
         """What is the same in every row, of whatever type."""
         if isinstance(node, Const):
-            return Known(node.value)
+            return SameInEveryRow(node.value)
         if isinstance(node, Get) and node.var.level < 0 and node.var.number in self.statics:
-            return Known(self.statics[node.var.number])
+            return SameInEveryRow(self.statics[node.var.number])
         return None
 
     def asked(
@@ -330,7 +330,7 @@ class Columns:
 
     def part(self, node: Part) -> Column:
         base = self.value(node.base)
-        if not isinstance(base.values, Parts):
+        if not isinstance(base.values, TupleColumn):
             raise NotOnColumns("a field of a tuple")
         column = base.values.columns[node.position]
         return Column(column.values, either(base.bad, column.bad))
@@ -340,7 +340,7 @@ class Columns:
             raise NotOnColumns("an array or a map that is made")
         columns = tuple(self.value(item) for item in node.items)
         whole = tuple(Column(c.values) for c in columns)
-        return Column(Parts(whole), either(*(c.bad for c in columns)))
+        return Column(TupleColumn(whole), either(*(c.bad for c in columns)))
 
     def apply(self, node: Apply) -> Column:
         return self.call(node)

@@ -76,7 +76,7 @@ def slices_of(column: Any) -> tuple[Slices, Array]:
 
 
 @dataclass(slots=True)
-class Held:
+class HeldTexts:
     """Mutable: a column of texts as it came, which is cut into slices when they are asked for.
 
     Texts that are not plain are noted in `odd` then; to be sent on they need not be.

@@ -121,7 +121,7 @@ def _how(function: str, kind: Kind) -> tuple[int, int]:
     return (SUM_INTEGERS if function == "sum" else MEAN_INTEGERS), INTEGER_SUM
 
 
-class Values(NamedTuple):
+class CellValues(NamedTuple):
     """The values of the columns with cells, row by row; floats are seen twice."""
 
     words: Array
@@ -129,7 +129,7 @@ class Values(NamedTuple):
     valid: Array
 
 
-def values_of(batch: Batch, schema: Schema, layout: Accumulated) -> Values:
+def values_of(batch: Batch, schema: Schema, layout: Accumulated) -> CellValues:
     shape = (len(batch), len(layout.cells))
     words, valid = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for number, (name, sum_) in enumerate(zip(layout.cells, layout.sums, strict=True)):
@@ -138,7 +138,7 @@ def values_of(batch: Batch, schema: Schema, layout: Accumulated) -> Values:
             valid[:, number] = vector.mask()
         if sum_ not in (NO_SUM, GIVEN):
             words[:, number] = np.asarray(vector.values).view(np.int64)
-    return Values(words, words.view(np.float64), valid)
+    return CellValues(words, words.view(np.float64), valid)
 
 
 class Groups(NamedTuple):

@@ -27,8 +27,8 @@ from millstream.kernels.relational.accumulators import (
     SUM_INTEGERS,
     VARIANCE_OF_ALL,
     VARIANCE_OF_SAMPLE,
+    CellValues,
     Groups,
-    Values,
 )
 from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
 from millstream.kernels.windows.heap import IS_TOUCHED as NODE_IS_TOUCHED
@@ -62,7 +62,7 @@ class Changes(NamedTuple):
     time: Array
     groups: Array
     weight: Array
-    values: Values
+    values: CellValues
     nodes: Array
 
 

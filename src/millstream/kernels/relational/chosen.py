@@ -76,7 +76,7 @@ class Walked(NamedTuple):
     ends: Array
 
 
-class Shape(NamedTuple):
+class ChosenShape(NamedTuple):
     """Where in records what is kept with rows and groups begins; are whole groups to be joined?"""
 
     row: int
@@ -86,7 +86,12 @@ class Shape(NamedTuple):
 
 @tight
 def count_changes(
-    changes: Changed, counted: Array, shape: Shape, lists: Lists, groups: Array, events: Events
+    changes: Changed,
+    counted: Array,
+    shape: ChosenShape,
+    lists: Lists,
+    groups: Array,
+    events: Events,
 ) -> int:
     """What groups count at each instant at which they change; how many such events there are.
 
@@ -120,7 +125,7 @@ def count_changes(
 
 
 @inlined
-def _list_of(group: Any, groups: Array, shape: Shape, lists: Lists) -> Lists:
+def _list_of(group: Any, groups: Array, shape: ChosenShape, lists: Lists) -> Lists:
     start = shape.group + _HEADS
     return Lists(
         lists.records, groups[group, start : start + WORDS], lists.links, lists.signs,
@@ -129,7 +134,7 @@ def _list_of(group: Any, groups: Array, shape: Shape, lists: Lists) -> Lists:
 
 
 @inlined
-def _settle(row: Any, group: Any, shape: Shape, groups: Array, lists: Lists) -> None:
+def _settle(row: Any, group: Any, shape: ChosenShape, groups: Array, lists: Lists) -> None:
     """Let a row count as often as it is there."""
     records, kept = lists.records, shape.row
     there, wanted = records[row, kept + _LISTED], max(records[row, kept + COUNT], 0)
@@ -146,7 +151,7 @@ def _settle(row: Any, group: Any, shape: Shape, groups: Array, lists: Lists) -> 
 
 @inlined
 def _apply(
-    changes: Changed, start: Any, end: Any, shape: Shape, groups: Array, lists: Lists
+    changes: Changed, start: Any, end: Any, shape: ChosenShape, groups: Array, lists: Lists
 ) -> None:
     """All changes of an instant. A row may come before it goes."""
     for i in range(start, end):
@@ -158,7 +163,7 @@ def _apply(
 
 @inlined
 def _is_same(
-    event: Any, places: Array, found: Array, shape: Shape, groups: Array, events: Events
+    event: Any, places: Array, found: Array, shape: ChosenShape, groups: Array, events: Events
 ) -> Any:
     """Whether all that is told of a group is as it was."""
     group, asked = events.group[event], places.shape[1]
@@ -176,7 +181,9 @@ def _is_same(
 
 
 @inlined
-def _walk(event: Any, shape: Shape, groups: Array, lists: Lists, walked: Walked, work: Any) -> None:
+def _walk(
+    event: Any, shape: ChosenShape, groups: Array, lists: Lists, walked: Walked, work: Any
+) -> None:
     """Note all rows of a group, as a text is made of them."""
     cursor, events = work
     size = cursor[_WALKED]
@@ -193,7 +200,13 @@ def _walk(event: Any, shape: Shape, groups: Array, lists: Lists, walked: Walked,
 
 @inlined
 def _retell(
-    event: Any, places: Array, found: Array, shape: Shape, groups: Array, work: Any, out: Chosen
+    event: Any,
+    places: Array,
+    found: Array,
+    shape: ChosenShape,
+    groups: Array,
+    work: Any,
+    out: Chosen,
 ) -> None:
     """Take back what was told of a group, and tell what is chosen now."""
     cursor, events = work
@@ -227,8 +240,8 @@ def _retell(
 
 @tight
 def choose_rows(
-    changes: Changed, events: Events, places: Array, found: Array, shape: Shape, groups: Array,
-    lists: Lists, cursor: Array, out: Chosen, walked: Walked,
+    changes: Changed, events: Events, places: Array, found: Array, shape: ChosenShape,
+    groups: Array, lists: Lists, cursor: Array, out: Chosen, walked: Walked,
 ) -> bool:  # fmt: skip
     """Tell the rows at the places that are asked for; False if there is no more room for it.
 
@@ -283,7 +296,7 @@ class ChosenKernel(RowsInOrder):
 
     def forget(self) -> None:
         super().forget()
-        self.shape = Shape(self.rows.codec.width, self.groups.codec.width, bool(self.joined))
+        self.shape = ChosenShape(self.rows.codec.width, self.groups.codec.width, bool(self.joined))
         #: Of each joined column the texts that groups were told, by number.
         self.texts: list[Any] = [pa.array([], pa.string()) for _ in self.joined]
 

@@ -36,7 +36,7 @@ _INFINITY_PART = np.int64(0x7FF0000000000000 >> PART_BITS)
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-class Counted(NamedTuple):
+class CountedKeys(NamedTuple):
     """How many rows have a hidden key in a cell; the same key may come several times."""
 
     ids: Array
@@ -76,7 +76,7 @@ class HiddenKeys(Composed):
             return Vector(NUMBER, _middles(hidden))
         return Vector(INTEGER, _with_registers(hidden))
 
-    def tell(self, given: Counted, words: Array, valid: Array) -> None:
+    def tell(self, given: CountedKeys, words: Array, valid: Array) -> None:
         """The measures of cells from what was counted in them; cell -1 is passed over."""
         order = np.lexsort((given.hidden, given.ids))
         order = order[np.searchsorted(given.ids[order], 0) :]

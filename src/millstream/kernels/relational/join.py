@@ -40,7 +40,7 @@ from millstream.kernels.relational.keyed_lists import (
     TOUCHED_LEFT,
     TOUCHED_RIGHT,
     InOrder,
-    Keys,
+    ListKeys,
     Side,
     apply_changes,
     comes_before,
@@ -50,7 +50,7 @@ from millstream.kernels.relational.keyed_lists import (
     note_counts,
     settle,
 )
-from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State
@@ -92,7 +92,7 @@ def _tell_row(row: Any, one: Side, other: Side, cursor: Array, pairs: Pairs) -> 
 
 
 @inlined
-def _begin(left: Side, right: Side, keys: Keys, cursor: Array) -> Any:
+def _begin(left: Side, right: Side, keys: ListKeys, cursor: Array) -> Any:
     """Apply the changes of the next instant; False if there is none."""
     if not next_instant(left.time, right.time, cursor):
         return False
@@ -103,7 +103,7 @@ def _begin(left: Side, right: Side, keys: Keys, cursor: Array) -> Any:
 
 
 @inlined
-def _tell(k: Any, one: Side, other: Side, keys: Keys, work: tuple[Array, Pairs]) -> Any:
+def _tell(k: Any, one: Side, other: Side, keys: ListKeys, work: tuple[Array, Pairs]) -> Any:
     """Tell the pairs of the k-th touched row of a side; False if there is no more room."""
     cursor, pairs = work
     row = one.touched[k]
@@ -118,7 +118,7 @@ def _tell(k: Any, one: Side, other: Side, keys: Keys, work: tuple[Array, Pairs])
 
 
 @inlined
-def _most_pairs(side: Side, count: Any, keys: Keys) -> Any:
+def _most_pairs(side: Side, count: Any, keys: ListKeys) -> Any:
     """No more pairs than this are told of the touched rows of a side."""
     most = 0
     for k in range(count):
@@ -189,7 +189,7 @@ def _are_in_order(side: Side, count: Any, sign: Any) -> Any:
 
 @inlined
 def _tell_in_order(
-    key: Any, one: Side, other: Side, keys: Keys, cursor: Array, pairs: Pairs
+    key: Any, one: Side, other: Side, keys: ListKeys, cursor: Array, pairs: Pairs
 ) -> None:
     """Tell all pairs of an instant that touches one key; there is room for them."""
     first = (keys.records[key, keys.extra + FIRST], keys.records[key, keys.extra + FIRST + 1])
@@ -210,7 +210,9 @@ def _tell_in_order(
 
 
 @inlined
-def _is_in_time(left: Side, right: Side, keys: Keys, work: tuple[Array, Pairs], lead: Any) -> Any:
+def _is_in_time(
+    left: Side, right: Side, keys: ListKeys, work: tuple[Array, Pairs], lead: Any
+) -> Any:
     """Tell an instant in order if that can be; False if it is better told from an empty room."""
     cursor, pairs = work
     lefts, rights = cursor[TOUCHED_LEFT], cursor[TOUCHED_RIGHT]
@@ -229,7 +231,7 @@ def _is_in_time(left: Side, right: Side, keys: Keys, work: tuple[Array, Pairs], 
 
 @tight
 def join_changes(
-    left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pairs, lead: int
+    left: Side, right: Side, keys: ListKeys, cursor: Array, pairs: Pairs, lead: int
 ) -> bool:
     """Tell the pairs that change; False if there is no more room: to be called again.
 
@@ -411,7 +413,7 @@ class JoinKernel(Piecewise):
 
     def _told(self, left: Side, right: Side, mark: int) -> Iterator[tuple[Pairs, int]]:
         cursor = self.cursor = np.zeros(CURSOR, np.int64)
-        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        keys = ListKeys(self.keys.table.records, self.keys.codec.width)
         size = self.room(len(left.time) + len(right.time))
         pairs = Pairs(*(np.empty(size, np.int64) for _ in Pairs._fields))
 
@@ -419,7 +421,7 @@ class JoinKernel(Piecewise):
             cursor[IS_NET] = 1
             return join_changes(left, right, keys, cursor, pairs, self.lead)
 
-        return roomfuls(tell, Cursor(cursor, SIZE, NOW), pairs, mark)
+        return roomfuls(tell, LoopCursor(cursor, SIZE, NOW), pairs, mark)
 
     def _is_net(self) -> bool:
         """Whether the pairs that were told last need not be consolidated where they leave."""

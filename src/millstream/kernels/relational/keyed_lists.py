@@ -67,7 +67,7 @@ class Side(NamedTuple):
     order: InOrder
 
 
-class Keys(NamedTuple):
+class ListKeys(NamedTuple):
     records: Array
     extra: int
 
@@ -126,7 +126,7 @@ def note_counts(side: Side, count: Any) -> None:
 
 
 @inlined
-def _link(row: Any, side: Side, keys: Keys) -> None:
+def _link(row: Any, side: Side, keys: ListKeys) -> None:
     """Put a row before all others of its key, or where it belongs: most belong at the end."""
     records, extra, patience = side.records, side.extra, side.order.patience
     key, place = records[row, 0], keys.extra + FIRST + side.number
@@ -155,7 +155,7 @@ def _link(row: Any, side: Side, keys: Keys) -> None:
 
 
 @inlined
-def _unlink(row: Any, side: Side, keys: Keys) -> None:
+def _unlink(row: Any, side: Side, keys: ListKeys) -> None:
     records, extra = side.records, side.extra
     key, place = records[row, 0], keys.extra + FIRST + side.number
     following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
@@ -172,7 +172,7 @@ def _unlink(row: Any, side: Side, keys: Keys) -> None:
 
 
 @inlined
-def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
+def _prefetch(side: Side, other: Side, i: Any, keys: ListKeys) -> None:
     """Ask for what later changes of a side will need."""
     records, rows = side.records, side.rows
     if i + FAR < rows.size:
@@ -187,7 +187,7 @@ def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
 
 
 @inlined
-def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys, lists: Any) -> Any:
+def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: ListKeys, lists: Any) -> Any:
     """Apply the changes of an instant; where they end, and how many rows they touch.
 
     The rows of a key are in a list of its own, or in order in `lists` if there are any.
@@ -214,7 +214,7 @@ def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys, lis
 
 
 @inlined
-def settle(side: Side, count: Any, keys: Keys, lists: Any) -> None:
+def settle(side: Side, count: Any, keys: ListKeys, lists: Any) -> None:
     """Take the rows that are gone out of their lists."""
     for k in range(count):
         row = side.touched[k]

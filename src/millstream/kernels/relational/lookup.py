@@ -11,10 +11,10 @@ from millstream.calculus.types import BOOLEAN, QueueType, Schema
 from millstream.kernels.relational import keyed_lists
 from millstream.kernels.relational import lookup_loop as loop
 from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
-from millstream.kernels.relational.keyed_lists import ROW_EXTRA, Keys, Side
-from millstream.kernels.relational.lookup_loop import Answers, Asked, Order
+from millstream.kernels.relational.keyed_lists import ROW_EXTRA, ListKeys, Side
+from millstream.kernels.relational.lookup_loop import Answers, AskedKeys, ByKeyAndValue
 from millstream.kernels.relational.merge import merged_by_time
-from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
@@ -73,9 +73,11 @@ class LookupKernel(Piecewise):
         """What tells the answers, and what forgets whatever is gone afterwards."""
         ids = self.keys.ids([other.column(n) for n in self.asked], len(other))
         assert other.weight is not None
-        asked = Asked(frozen(other.time), ids, frozen(other.weight), np.empty(len(other), np.int64))
+        asked = AskedKeys(
+            frozen(other.time), ids, frozen(other.weight), np.empty(len(other), np.int64)
+        )
         # The right side may have made the table of keys grow.
-        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        keys = ListKeys(self.keys.table.records, self.keys.codec.width)
         return (
             lambda *work: loop.lookup_changes(left, asked, keys, None, asked.touched, work),
             lambda: self._release(left, ids),
@@ -85,7 +87,7 @@ class LookupKernel(Piecewise):
         size = max(self.room(changes), loop.LEAST_ROOM)
         answers = Answers(*(np.empty(size, np.int64) for _ in Answers._fields))
         cursor = np.zeros(keyed_lists.CURSOR, np.int64)
-        where = Cursor(cursor, keyed_lists.SIZE, keyed_lists.NOW)
+        where = LoopCursor(cursor, keyed_lists.SIZE, keyed_lists.NOW)
         return roomfuls(lambda: tell(cursor, answers), where, answers, mark)
 
     def _without_match(self, batch: Batch) -> Batch:
@@ -128,9 +130,9 @@ class CompareKernel(LookupKernel):
 
     def _loop(self, left: Side, other: Batch) -> tuple[Tell, Callable[[], None]]:
         right = self.right.changes(other, self.keys)
-        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        keys = ListKeys(self.keys.table.records, self.keys.codec.width)
         lists = (self._lists(self.left, self.sign), self._lists(self.right, -self.sign))
-        order = Order(*lists, right, self.allows_equal)
+        order = ByKeyAndValue(*lists, right, self.allows_equal)
 
         def forget() -> None:
             self._release(left, right.records[right.rows, 0])

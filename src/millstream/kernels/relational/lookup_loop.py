@@ -25,7 +25,7 @@ from millstream.kernels.relational.keyed_lists import (
     TELLING,
     TOUCHED_LEFT,
     TOUCHED_RIGHT,
-    Keys,
+    ListKeys,
     Side,
     apply_changes,
     count_before,
@@ -93,7 +93,7 @@ COUNT, COUNT_BEFORE, KEY_IS_TOUCHED = range(2, 5)
 KEY_EXTRA = 5
 
 
-class Asked(NamedTuple):
+class AskedKeys(NamedTuple):
     """The changes of the right side of a lookup, as numbers of keys."""
 
     time: Array
@@ -103,7 +103,7 @@ class Asked(NamedTuple):
 
 
 @inlined
-def _apply_keys(asked: Asked, start: Any, now: Any, keys: Keys) -> Any:
+def _apply_keys(asked: AskedKeys, start: Any, now: Any, keys: ListKeys) -> Any:
     """Apply the changes of the right side at an instant; where they end, how many keys."""
     records, extra = keys.records, keys.extra
     count, i = 0, start
@@ -121,7 +121,7 @@ def _apply_keys(asked: Asked, start: Any, now: Any, keys: Keys) -> Any:
 
 
 @inlined
-def _found(key: Any, keys: Keys) -> Any:
+def _found(key: Any, keys: ListKeys) -> Any:
     """Whether a key was found before this instant, and whether it is."""
     records, extra = keys.records, keys.extra
     is_touched = records[key, extra + KEY_IS_TOUCHED] != 0
@@ -130,7 +130,7 @@ def _found(key: Any, keys: Keys) -> Any:
 
 
 @inlined
-def _answer_key(key: Any, left: Side, keys: Keys, work: Any) -> Any:
+def _answer_key(key: Any, left: Side, keys: ListKeys, work: Any) -> Any:
     """Turn the answers of the rows of a key, if it has turned; False without room."""
     cursor, answers = work
     turn = _found(key, keys)
@@ -158,7 +158,7 @@ LINKS = NEXT
 ORDERED_ROW_EXTRA = LINKS + LEVELS
 
 
-class Order(NamedTuple):
+class ByKeyAndValue(NamedTuple):
     """The rows of both sides by key and value.
 
     Of the left side those to which any value applies come first, of the right what decides;
@@ -172,7 +172,7 @@ class Order(NamedTuple):
 
 
 @inlined
-def _holds(row: Any, link: Any, order: Order) -> Any:
+def _holds(row: Any, link: Any, order: ByKeyAndValue) -> Any:
     """Whether a row of the left side compares so with one of the right; not if there is none."""
     if link == 0:
         return False
@@ -186,7 +186,7 @@ def _holds(row: Any, link: Any, order: Order) -> Any:
 
 
 @inlined
-def _first_beyond(key: Any, link: Any, lists: Lists, order: Order) -> Any:
+def _first_beyond(key: Any, link: Any, lists: Lists, order: ByKeyAndValue) -> Any:
     """A link to the first row of a key to which a value does not apply, or to one of another."""
     before = -1
     following = 0
@@ -203,7 +203,7 @@ def _first_beyond(key: Any, link: Any, lists: Lists, order: Order) -> Any:
 
 
 @inlined
-def _decide(right: Side, count: Any, keys: Keys, order: Order) -> Any:
+def _decide(right: Side, count: Any, keys: ListKeys, order: ByKeyAndValue) -> Any:
     """Find what decides for the keys of touched rows.
 
     Those for which that changes are put in the place of the rows; how many there are.
@@ -222,7 +222,7 @@ def _decide(right: Side, count: Any, keys: Keys, order: Order) -> Any:
 
 
 @inlined
-def _answer_between(key: Any, left: Side, keys: Keys, order: Order, work: Any) -> Any:
+def _answer_between(key: Any, left: Side, keys: ListKeys, order: ByKeyAndValue, work: Any) -> Any:
     """Turn the answers of the rows between what decided and what decides; False without room."""
     cursor, answers = work
     old, new = keys.records[key, keys.extra + DECIDED], keys.records[key, keys.extra + DECIDES]
@@ -249,7 +249,7 @@ def _answer_between(key: Any, left: Side, keys: Keys, order: Order, work: Any) -
 
 
 @inlined
-def _begin(left: Side, asked: Any, keys: Keys, order: Any, cursor: Array) -> Any:
+def _begin(left: Side, asked: Any, keys: ListKeys, order: Any, cursor: Array) -> Any:
     """Apply the changes of the next instant; False if there is none."""
     if asked is not None:
         if not next_instant(left.time, asked.time, cursor):
@@ -270,7 +270,7 @@ def _begin(left: Side, asked: Any, keys: Keys, order: Any, cursor: Array) -> Any
 
 
 @inlined
-def _turn_of(row: Any, left: Side, keys: Keys, order: Any) -> Any:
+def _turn_of(row: Any, left: Side, keys: ListKeys, order: Any) -> Any:
     """Whether a row had a match before this instant, and whether it has."""
     key = left.records[row, 0]
     if order is None:
@@ -280,7 +280,7 @@ def _turn_of(row: Any, left: Side, keys: Keys, order: Any) -> Any:
 
 
 @inlined
-def _turn_key(key: Any, left: Side, keys: Keys, order: Any, work: Any) -> Any:
+def _turn_key(key: Any, left: Side, keys: ListKeys, order: Any, work: Any) -> Any:
     """Turn the answers of the rows of a key that have turned; False without room."""
     if order is None:
         return _answer_key(key, left, keys, work)
@@ -288,7 +288,7 @@ def _turn_key(key: Any, left: Side, keys: Keys, order: Any, work: Any) -> Any:
 
 
 @inlined
-def _end(left: Side, touched: Array, keys: Keys, order: Any, cursor: Array) -> None:
+def _end(left: Side, touched: Array, keys: ListKeys, order: Any, cursor: Array) -> None:
     """What is now is what will have been."""
     if order is None:
         settle(left, cursor[TOUCHED_LEFT], keys, None)
@@ -305,7 +305,12 @@ def _end(left: Side, touched: Array, keys: Keys, order: Any, cursor: Array) -> N
 
 @tight
 def lookup_changes(
-    left: Side, asked: Asked | None, keys: Keys, order: Order | None, touched: Array, work: Work
+    left: Side,
+    asked: AskedKeys | None,
+    keys: ListKeys,
+    order: ByKeyAndValue | None,
+    touched: Array,
+    work: Work,
 ) -> bool:
     """Tell the answers that change; False if there is no more room: to be called again.
 

@@ -20,14 +20,14 @@ from millstream.kernels.relational.keyed_lists import (
     KEY_EXTRA,
     NEXT,
     ROWS,
-    Keys,
+    ListKeys,
     Side,
     apply_changes,
     count_before,
     settle,
 )
 from millstream.kernels.relational.merge import without_rank
-from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import FAR, NEAR, frozen, prefetch
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State
@@ -64,7 +64,7 @@ class Visits(NamedTuple):
 
 
 @inlined
-def _prefetch(visitors: Visitors, x: Any, side: Side, keys: Keys) -> None:
+def _prefetch(visitors: Visitors, x: Any, side: Side, keys: ListKeys) -> None:
     if x + FAR < visitors.keys.size:
         prefetch(keys.records, visitors.keys[x + FAR])
         first = keys.extra + FIRST + side.number
@@ -72,7 +72,7 @@ def _prefetch(visitors: Visitors, x: Any, side: Side, keys: Keys) -> None:
 
 
 @inlined
-def _visit(key: Any, visitor: Any, sign: Any, side: Side, keys: Keys, work: Any) -> Any:
+def _visit(key: Any, visitor: Any, sign: Any, side: Side, keys: ListKeys, work: Any) -> Any:
     """Tell the pairs of a visitor; False if there is no more room."""
     cursor, visits = work
     records, extra = side.records, side.extra
@@ -94,7 +94,7 @@ def _visit(key: Any, visitor: Any, sign: Any, side: Side, keys: Keys, work: Any)
 
 
 @inlined
-def _begin(visitors: Visitors, side: Side, keys: Keys, cursor: Array) -> Any:
+def _begin(visitors: Visitors, side: Side, keys: ListKeys, cursor: Array) -> Any:
     """Go to the next instant and apply what it does to the other side; False if none is left."""
     comes, at = cursor[COMES], cursor[AT]
     is_there = False
@@ -118,7 +118,9 @@ def _begin(visitors: Visitors, side: Side, keys: Keys, cursor: Array) -> Any:
 
 
 @tight
-def visit_rows(visitors: Visitors, side: Side, keys: Keys, cursor: Array, visits: Visits) -> bool:
+def visit_rows(
+    visitors: Visitors, side: Side, keys: ListKeys, cursor: Array, visits: Visits
+) -> bool:
     """Tell the pairs that change; False if there is no more room: to be called again."""
     work = (cursor, visits)
     while True:
@@ -200,12 +202,12 @@ class NowJoinKernel(Piecewise):
     ) -> Iterator[tuple[Visits, int]]:
         cursor = np.zeros(CURSOR, np.int64)
         cursor[COMES], cursor[LINK] = old, NOT_ENTERED
-        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        keys = ListKeys(self.keys.table.records, self.keys.codec.width)
         size = self.room(len(visitors.time))
         visits = Visits(*(np.empty(size, np.int64) for _ in Visits._fields))
         return roomfuls(
             lambda: visit_rows(visitors, side, keys, cursor, visits),
-            Cursor(cursor, SIZE, NOW), visits, mark,
+            LoopCursor(cursor, SIZE, NOW), visits, mark,
         )  # fmt: skip
 
     def _batch(self, rows: Batch, visits: Visits) -> Batch:

@@ -43,7 +43,7 @@ class Piecewise(Termless, ABC):
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-class Cursor(NamedTuple):
+class LoopCursor(NamedTuple):
     """Where a loop stands; `size` and `now` say where in it the size and the instant are."""
 
     places: Array
@@ -52,7 +52,7 @@ class Cursor(NamedTuple):
 
 
 def roomfuls(
-    tell: Callable[[], bool], cursor: Cursor, room: T, mark: int
+    tell: Callable[[], bool], cursor: LoopCursor, room: T, mark: int
 ) -> Iterator[tuple[T, int]]:
     """What a loop tells: what is in the room whenever it is full, and up to when that is all."""
     is_done = False

@@ -56,7 +56,7 @@ class Places(NamedTuple):
     weight: Array
 
 
-class Shape(NamedTuple):
+class PlacesShape(NamedTuple):
     """What is asked for, and where it is kept.
 
     How many rows of a group are wanted, by how many columns they are ordered, where in records what
@@ -83,7 +83,7 @@ def _tell(
 
 
 @inlined
-def _list_of(group: Any, groups: Array, shape: Shape, lists: Lists) -> Lists:
+def _list_of(group: Any, groups: Array, shape: PlacesShape, lists: Lists) -> Lists:
     start = shape.group + _HEADS
     return Lists(
         lists.records, groups[group, start : start + LEVELS], lists.links, lists.signs,
@@ -92,7 +92,7 @@ def _list_of(group: Any, groups: Array, shape: Shape, lists: Lists) -> Lists:
 
 
 @inlined
-def _apply(changes: Changed, i: Any, shape: Shape, groups: Array, lists: Lists) -> None:
+def _apply(changes: Changed, i: Any, shape: PlacesShape, groups: Array, lists: Lists) -> None:
     row, group = changes.rows[i], changes.groups[i]
     kept, records = shape.row, lists.records
     own = shape.group
@@ -117,7 +117,7 @@ def _apply(changes: Changed, i: Any, shape: Shape, groups: Array, lists: Lists) 
 
 @inlined
 def _tell_gone(
-    now: Any, row: Any, shape: Shape, records: Array, out: Places, cursor: Array
+    now: Any, row: Any, shape: PlacesShape, records: Array, out: Places, cursor: Array
 ) -> None:
     """Take back all that was told of a row."""
     kept = shape.row
@@ -133,7 +133,7 @@ def _tell_gone(
 
 @inlined
 def _tell_placed(
-    now: Any, row: Any, copies: Any, place: Any, shape: Shape, records: Array, out: Places,
+    now: Any, row: Any, copies: Any, place: Any, shape: PlacesShape, records: Array, out: Places,
     cursor: Array,
 ) -> None:  # fmt: skip
     """What is told of a row that has a place, if it is not what was told before."""
@@ -163,7 +163,7 @@ def _tell_placed(
 
 
 @inlined
-def _are_peers(one: Any, other: Any, shape: Shape, lists: Lists) -> Any:
+def _are_peers(one: Any, other: Any, shape: PlacesShape, lists: Lists) -> Any:
     """Whether rows are alike in what they are ordered by."""
     words = lists.records
     are_alike = True
@@ -179,7 +179,13 @@ def _are_peers(one: Any, other: Any, shape: Shape, lists: Lists) -> Any:
 
 @inlined
 def _retell(
-    now: Any, group: Any, shape: Shape, groups: Array, lists: Lists, out: Places, cursor: Array
+    now: Any,
+    group: Any,
+    shape: PlacesShape,
+    groups: Array,
+    lists: Lists,
+    out: Places,
+    cursor: Array,
 ) -> None:
     """Walk along the first rows of a group, then along those that were told and are behind them."""
     records, own, kept = lists.records, shape.group, shape.row
@@ -211,7 +217,7 @@ def _retell(
 
 
 @inlined
-def _most_told(group: Any, shape: Shape, groups: Array, lists: Lists) -> Any:
+def _most_told(group: Any, shape: PlacesShape, groups: Array, lists: Lists) -> Any:
     """How much there can be to tell of a group: all that was, and all that will be told."""
     left, link = shape.most, groups[group, shape.group + _HEADS]
     while link != 0 and left > 0:
@@ -222,7 +228,7 @@ def _most_told(group: Any, shape: Shape, groups: Array, lists: Lists) -> Any:
 
 @tight
 def place_changes(
-    changes: Changed, shape: Shape, groups: Array, lists: Lists, out: Places, cursor: Array
+    changes: Changed, shape: PlacesShape, groups: Array, lists: Lists, out: Places, cursor: Array
 ) -> bool:
     """Tell how places change; False if there is not the room that is needed: to be called again."""
     records, own = lists.records, shape.group
@@ -270,7 +276,7 @@ class PlacesKernel(RowsInOrder):
         super().forget()
         asked = {one.function for one in self.function.columns}
         count = self.function.count
-        self.shape = Shape(
+        self.shape = PlacesShape(
             _ALL if count is None else count, len(self.function.on),
             self.rows.codec.width, self.groups.codec.width, *(name in asked for name in PLACES),
         )  # fmt: skip

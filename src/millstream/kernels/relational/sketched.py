@@ -14,7 +14,7 @@ import numpy as np
 from millstream.calculus.aggregation import Aggregation
 from millstream.calculus.types import Type
 from millstream.compiled import tight
-from millstream.kernels.relational.hidden_keys import Counted, HiddenKeys, hidden_keys_of
+from millstream.kernels.relational.hidden_keys import CountedKeys, HiddenKeys, hidden_keys_of
 from millstream.kernels.runtime.hashing import dead_ids, frozen, grown
 from millstream.kernels.runtime.interning import IdTable
 from millstream.kernels.runtime.kernel import Composed, State
@@ -106,7 +106,7 @@ class _Sketch(HiddenKeys):
                 break
             self._room = np.empty((3, 2 * size), np.int64)
         words = np.zeros((len(groups), outputs), np.int64)
-        self.tell(Counted(*self._room[:, :size]), words, np.ones(words.shape, np.bool_))
+        self.tell(CountedKeys(*self._room[:, :size]), words, np.ones(words.shape, np.bool_))
         return words[:, [place for place, _ in self.wanted]]
 
     def _forget(self, ids: Array, keys: Array, weight: Array) -> None:

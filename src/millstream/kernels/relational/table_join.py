@@ -15,8 +15,8 @@ from millstream.calculus.types import QueueType
 from millstream.kernels.relational import table_join_loop as loop
 from millstream.kernels.relational.join import with_keys
 from millstream.kernels.relational.keyed_rows import KeyedRows
-from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
-from millstream.kernels.relational.table_join_loop import Changes, Keys, PairChanges
+from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.table_join_loop import Changes, PairChanges, TableKeys
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.plan.batch import Array, Batch, empty_batch
@@ -31,10 +31,10 @@ class TableSide(KeyedRows):
     #: How many keys have something to keep; the others are forgotten.
     needed = 0
 
-    def loop_keys(self) -> Keys:
+    def loop_keys(self) -> TableKeys:
         records = self.records
         depth = max(1, records.shape[1] // _LINE_WORDS)
-        return Keys(
+        return TableKeys(
             records,
             self.keys.codec.width,
             records.reshape(len(records) * depth, records.shape[1] // depth),
@@ -114,7 +114,7 @@ class TableJoinKernel(Piecewise):
         keys = self.left.loop_keys(), self.right.loop_keys()
         return roomfuls(
             lambda: loop.join_tables(a, b, *keys, cursor, out),
-            Cursor(cursor, loop.SIZE, loop.NOW), out, mark,
+            LoopCursor(cursor, loop.SIZE, loop.NOW), out, mark,
         )  # fmt: skip
 
     def _batch(self, out: PairChanges) -> Batch:

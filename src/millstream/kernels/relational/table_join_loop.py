@@ -45,7 +45,7 @@ class Changes(NamedTuple):
     refers: Array
 
 
-class Keys(NamedTuple):
+class TableKeys(NamedTuple):
     """The records of keys, and how many words of them are the key itself.
 
     `lines` are the same records by cache lines, `depth` of them each.
@@ -97,7 +97,7 @@ def _need_not(record: Array, width: Any, cursor: Array) -> None:
 
 
 @inlined
-def _link(row: Any, key: Any, left: Keys, right: Keys, cursor: Array) -> None:
+def _link(row: Any, key: Any, left: TableKeys, right: TableKeys, cursor: Array) -> None:
     record, width = left.records[row], left.width
     other = right.records[key]
     first = other[right.width + FIRST]
@@ -112,7 +112,7 @@ def _link(row: Any, key: Any, left: Keys, right: Keys, cursor: Array) -> None:
 
 
 @inlined
-def _unlink(row: Any, left: Keys, right: Keys, cursor: Array) -> None:
+def _unlink(row: Any, left: TableKeys, right: TableKeys, cursor: Array) -> None:
     record, width = left.records[row], left.width
     other = right.records[record[width + REFERS] - 1]
     following, before = record[width + NEXT], record[width + PREVIOUS]
@@ -221,20 +221,20 @@ def _end(time: Array, start: Any, now: Any) -> Any:
 
 
 @inlined
-def _ask_record(row: Any, keys: Keys) -> None:
+def _ask_record(row: Any, keys: TableKeys) -> None:
     for line in range(keys.depth):
         prefetch(keys.lines, row * keys.depth + line)
 
 
 @inlined
-def _ask(changes: Changes, i: Any, keys: Keys) -> None:
+def _ask(changes: Changes, i: Any, keys: TableKeys) -> None:
     if i + FAR < changes.ids.size:
         _ask_record(changes.ids[i + FAR], keys)
 
 
 @tight
 def join_tables(
-    a: Changes, b: Changes, left: Keys, right: Keys, cursor: Array, out: PairChanges
+    a: Changes, b: Changes, left: TableKeys, right: TableKeys, cursor: Array, out: PairChanges
 ) -> bool:
     """Tell the pairs that change; False if there is no more room: to be called again."""
     tables = (left, right)

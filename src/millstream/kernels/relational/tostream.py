@@ -10,7 +10,7 @@ import numpy as np
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import QueueType
 from millstream.compiled import compiled
-from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import consolidate, order_of
 from millstream.kernels.runtime.hashing import frozen, grown
 from millstream.kernels.runtime.interning import Interner
@@ -197,7 +197,7 @@ class RstreamKernel(Piecewise):
             )
             return is_done
 
-        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), out, mark)
+        return roomfuls(tell, LoopCursor(cursor, _SIZE, _NOW), out, mark)
 
     def snapshot(self) -> State:
         counts = self.counts[: self.rows.bound].copy()

@@ -15,7 +15,7 @@ import numpy as np
 from millstream.calculus.functions import Aggregate, Range
 from millstream.calculus.types import INT64_MAX, INT64_MIN, QueueType
 from millstream.compiled import inlined, tight
-from millstream.kernels.relational.accumulators import Values, values_of
+from millstream.kernels.relational.accumulators import CellValues, values_of
 from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.aggregate_loop import Changes
 from millstream.kernels.relational.window_time import ends_of
@@ -27,7 +27,7 @@ from millstream.plan.batch import Array, Batch, empty_batch
 _LARGE = 1 << 15
 
 
-class Counted(NamedTuple):
+class AggregatedRows(NamedTuple):
     """Rows as an aggregate counts them: time, group, and what it reads of each."""
 
     time: Array
@@ -36,24 +36,24 @@ class Counted(NamedTuple):
     valid: Array
     nodes: Array
 
-    def slice(self, start: int, stop: int) -> Counted:
-        return Counted(*(a[start:stop] for a in self))
+    def slice(self, start: int, stop: int) -> AggregatedRows:
+        return AggregatedRows(*(a[start:stop] for a in self))
 
 
-def _together(parts: list[Counted]) -> Counted:
+def _together(parts: list[AggregatedRows]) -> AggregatedRows:
     if len(parts) == 1:
         return parts[0]
-    return Counted(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return AggregatedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 class Waiting:
     """Mutable: rows in the order in which they leave, put together as in a `Fifo`."""
 
-    def __init__(self, nothing: Counted) -> None:
+    def __init__(self, nothing: AggregatedRows) -> None:
         self.nothing = nothing
-        self._parts: deque[Counted] = deque()
+        self._parts: deque[AggregatedRows] = deque()
 
-    def push(self, rows: Counted) -> None:
+    def push(self, rows: AggregatedRows) -> None:
         if not len(rows.time):
             return
         while self._parts and len(rows.time) < _LARGE:
@@ -62,9 +62,9 @@ class Waiting:
             rows = _together([self._parts.pop(), rows])
         self._parts.append(rows)
 
-    def pop_until(self, time: int) -> Counted:
+    def pop_until(self, time: int) -> AggregatedRows:
         """The rows of at most this time, which are removed."""
-        taken: list[Counted] = []
+        taken: list[AggregatedRows] = []
         while self._parts and self._parts[0].time[0] <= time:
             first = self._parts.popleft()
             count = int(np.searchsorted(first.time, time, "right"))
@@ -81,7 +81,7 @@ class Waiting:
         self._parts.clear()
         count = len(state["time"])
         self.push(
-            Counted(
+            AggregatedRows(
                 *(
                     # There may be no columns at all, so the rows are counted elsewhere.
                     np.array(state[name], empty.dtype).reshape(count, *empty.shape[1:])
@@ -92,7 +92,7 @@ class Waiting:
 
 
 @inlined
-def _copy(rows: Counted, at: Any, out: Counted, k: Any) -> None:
+def _copy(rows: AggregatedRows, at: Any, out: AggregatedRows, k: Any) -> None:
     out.groups[k] = rows.groups[at]
     for c in range(out.words.shape[1]):
         out.words[k, c] = rows.words[at, c]
@@ -102,7 +102,9 @@ def _copy(rows: Counted, at: Any, out: Counted, k: Any) -> None:
 
 
 @tight
-def _weave(gone: Counted, ends: Array, come: Counted, out: Counted, weight: Array) -> None:
+def _weave(
+    gone: AggregatedRows, ends: Array, come: AggregatedRows, out: AggregatedRows, weight: Array
+) -> None:
     """What leaves and what comes in order of time."""
     i, j = 0, 0
     for k in range(out.time.size):
@@ -128,7 +130,7 @@ class WindowAggregateKernel(AggregateKernel):
         self.length = window.length
         shape = (0, len(self.layout.cells))
         self.waiting = Waiting(
-            Counted(
+            AggregatedRows(
                 np.zeros(0, np.int64),
                 np.zeros(0, np.int64),
                 np.zeros(shape, np.int64),
@@ -149,22 +151,24 @@ class WindowAggregateKernel(AggregateKernel):
             return (empty_batch(self.type),)
         return (self._told_of(self._changes(gone, come)),)
 
-    def _counted(self, batch: Batch) -> Counted:
+    def _counted(self, batch: Batch) -> AggregatedRows:
         groups = self.keys.ids([batch.column(n) for n in self.function.by], len(batch))
         looked_at = [batch.column(name) for _, name, _ in self.layout.extremes]
         nodes = self.extremes.node_ids(groups, looked_at)
         values = values_of(batch, self.schema, self.layout)
-        return Counted(np.ascontiguousarray(batch.time), groups, values.words, values.valid, nodes)
+        return AggregatedRows(
+            np.ascontiguousarray(batch.time), groups, values.words, values.valid, nodes
+        )
 
-    def _changes(self, gone: Counted, come: Counted) -> Changes:
+    def _changes(self, gone: AggregatedRows, come: AggregatedRows) -> Changes:
         size = len(gone.time) + len(come.time)
-        out = Counted(*(np.empty((size, *a.shape[1:]), a.dtype) for a in come))
+        out = AggregatedRows(*(np.empty((size, *a.shape[1:]), a.dtype) for a in come))
         weight = np.empty(size, np.int64)
         ends = ends_of(gone.time, self.length)
         _weave(_read_only(gone), frozen(ends), _read_only(come), out, weight)
-        values = Values(out.words, out.words.view(np.float64), out.valid)
+        values = CellValues(out.words, out.words.view(np.float64), out.valid)
         return Changes(frozen(out.time), out.groups, frozen(weight), values, out.nodes)
 
 
-def _read_only(rows: Counted) -> Counted:
-    return Counted(*(frozen(a) for a in rows))
+def _read_only(rows: AggregatedRows) -> AggregatedRows:
+    return AggregatedRows(*(frozen(a) for a in rows))

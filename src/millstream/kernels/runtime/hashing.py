@@ -28,7 +28,7 @@ _SIGN_OFF = np.int64(0x7FFFFFFFFFFFFFFF)
 _NAN_BITS = np.int64(0x7FF8000000000000)
 
 
-class Table(NamedTuple):
+class HashTable(NamedTuple):
     """A hash table with open addressing and linear probing, at most half full.
 
     A slot holds 32 bits of the hash and the id plus one, so that growing and deleting
@@ -189,7 +189,7 @@ def prefetch_record(hashes: Array, i: Any, slots: Array, records: Array) -> None
 
 
 @tight
-def intern_rows(words: Array, hashes: Array, start: int, ids: Array, table: Table) -> int:
+def intern_rows(words: Array, hashes: Array, start: int, ids: Array, table: HashTable) -> int:
     """Ids of rows from `start` on; stops where the table must grow, and says where."""
     slots, records, free, counters = table
     mask = slots.size - 1
@@ -235,7 +235,7 @@ def close_gap(slots: Array, gap: int) -> None:
 
 
 @tight
-def release_rows(ids: Array, table: Table) -> None:
+def release_rows(ids: Array, table: HashTable) -> None:
     slots, records, free, counters = table
     mask = slots.size - 1
     for i in range(ids.size):
@@ -268,7 +268,7 @@ def refill_slots(old: Array, slots: Array) -> None:
 
 
 @tight
-def index_keys(table: Table, is_live: Array) -> None:
+def index_keys(table: HashTable, is_live: Array) -> None:
     """Fill the empty slots from the keys, after a restore."""
     slots, records, _, counters = table
     mask = slots.size - 1

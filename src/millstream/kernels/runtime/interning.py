@@ -19,7 +19,7 @@ from millstream.kernels.runtime.hashing import (
     FREE,
     LIVE,
     TOP,
-    Table,
+    HashTable,
     frozen,
     gather_columns,
     grown,
@@ -50,7 +50,7 @@ class IdTable:
 
     def __init__(self, width: int, extra: int = 0) -> None:
         self.width = width
-        self.table = Table(
+        self.table = HashTable(
             slots=np.zeros(slots_for(0), np.int64),
             records=padded(np.zeros((0, _whole_lines(width + extra)), np.int64), slots_for(0) // 2),
             free=np.zeros(slots_for(0) // 2, np.int64),
@@ -94,7 +94,7 @@ class IdTable:
             slots = np.zeros(max(2 * len(slots), slots_for(wanted)), np.int64)
             refill_slots(self.table.slots, slots)
         records, free = grown(records, wanted), grown(free, wanted)
-        self.table = Table(slots, records, free, counters)
+        self.table = HashTable(slots, records, free, counters)
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""
@@ -124,7 +124,7 @@ class IdTable:
         top = len(records)
         counters = np.array([top, len(free), top - len(free), self.width], np.int64)
         slots = np.zeros(slots_for(top), np.int64)
-        self.table = Table(slots, padded(records, top), padded(free, top), counters)
+        self.table = HashTable(slots, padded(records, top), padded(free, top), counters)
         index_keys(self.table, frozen(self.is_live()))
 
 

@@ -49,7 +49,7 @@ class Kernel(Protocol):
         ...
 
 
-class Part(Protocol):
+class StatefulPart(Protocol):
     """Something with a state of its own."""
 
     def snapshot(self) -> State: ...
@@ -60,7 +60,7 @@ class Part(Protocol):
 class Composed:
     """The base of what has parts: its state is theirs, each under the name of its part."""
 
-    parts: Mapping[str, Part] = {}
+    parts: Mapping[str, StatefulPart] = {}
     rests: bool = False
 
     def snapshot(self) -> State:

@@ -45,7 +45,7 @@ NOTHING = object()
 _MOST_ROUNDS = 20_000
 
 
-class Part:
+class RecordFunction:
     """Mutable: statements as a function of the variables they read; it gathers what they emit."""
 
     def __init__(
@@ -99,7 +99,7 @@ class _PartWriter(Writer):
         super().__init__(script, (), by_table=True)
         self.counting = Counting(script)
 
-    def part(self, part: Part, functions: Sequence[Declare]) -> Generated:
+    def part(self, part: RecordFunction, functions: Sequence[Declare]) -> Generated:
         parameters = "".join(f", {self.var(v)}" for v in part.inputs)
         self.begin(f"def run(r{parameters}):")
         for var in part.inputs:
@@ -183,13 +183,13 @@ def parts_of(
     told_tables: Sequence[int],
     refused: Collection[int],
     functions: Mapping[int, Declare],
-) -> dict[int, Part]:
+) -> dict[int, RecordFunction]:
     """Parts by the first of their statements; all that columns refuse are in one."""
     refused = {*refused, *_wholly(script.body, refused)}
-    parts: dict[int, Part] = {}
+    parts: dict[int, RecordFunction] = {}
     for block in _blocks(script.body, refused):
         for together in _together(block, refused):
-            parts[id(together[0])] = Part(script, told_tables, together, functions)
+            parts[id(together[0])] = RecordFunction(script, told_tables, together, functions)
     return parts
 
 

@@ -38,7 +38,7 @@ from millstream.calculus.scripts import (
 from millstream.kernels.records.between import column_of, mixed
 from millstream.kernels.records.column import Column, NotOnColumns, either
 from millstream.kernels.records.columns import Columns
-from millstream.kernels.scripts.by_record import NOTHING, Part, changed_in
+from millstream.kernels.scripts.by_record import NOTHING, RecordFunction, changed_in
 from millstream.kernels.scripts.counting_loops import Counting
 from millstream.kernels.scripts.rounds_at_once import counted_at_once, each_at_once
 from millstream.plan.batch import Array, Vector
@@ -81,7 +81,7 @@ class ColumnsRun:
     """Mutable: one batch on its way through a script."""
 
     def __init__(
-        self, functions: Mapping[int, Declare], parts: Mapping[int, Part] | None,
+        self, functions: Mapping[int, Declare], parts: Mapping[int, RecordFunction] | None,
         can_be_sent: Callable[[int], bool], counting: Counting,
     ) -> None:  # fmt: skip
         self.columns: Columns
@@ -178,7 +178,7 @@ class ColumnsRun:
                 columns.variables[var.number] = column_of((), var.type, nowhere, 0)[0]
 
     @many_values()
-    def one_by_one(self, part: Part) -> None:
+    def one_by_one(self, part: RecordFunction) -> None:
         """Statements that are done record by record, in all rows that come to them."""
         columns = self.columns
         columns.active = columns.active & ~columns.careful

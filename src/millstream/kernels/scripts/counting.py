@@ -141,7 +141,7 @@ def _constant(values: Array) -> int | None:
     return first if first == int(values[-1]) and bool((values == first).all()) else None
 
 
-class Counted:
+class CountedRows:
     """Mutable: how often rows came up, or what was added for each of them."""
 
     def __init__(self, types: Sequence[Type]) -> None:

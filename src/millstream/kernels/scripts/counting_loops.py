@@ -26,7 +26,7 @@ from millstream.values.records.types import INT, ArrayOf, resolved
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountingLoop:
     """A loop whose variable goes up by one, as long as it is below a bound, or is the bound."""
 
     var: Var
@@ -47,7 +47,7 @@ class Counting:
         #: Whoever calls a function, under whatever name, may have these changed.
         self._by_functions = frozenset(_resized(bodies))
 
-    def counted(self, loop: Loop) -> Counted | None:
+    def counted(self, loop: Loop) -> CountingLoop | None:
         """How a loop counts, or None if it does not, or only perhaps."""
         match loop.condition, loop.after:
             case (
@@ -58,7 +58,7 @@ class Counting:
                     return None
                 begin = self._begins.get(var.number)
                 is_natural = isinstance(begin, Const) and begin.value >= 0
-                return Counted(var, bound, sign == "<=", is_natural)
+                return CountingLoop(var, bound, sign == "<=", is_natural)
         return None
 
     def _stays(self, bound: Expression, loop: Loop) -> bool:

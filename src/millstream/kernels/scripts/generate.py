@@ -39,7 +39,7 @@ from millstream.calculus.scripts import (
     Var,
     nodes_in,
 )
-from millstream.kernels.scripts.counting_loops import Counted, Counting
+from millstream.kernels.scripts.counting_loops import Counting, CountingLoop
 from millstream.kernels.scripts.expressions import NotGenerated
 from millstream.kernels.scripts.runtime import names_of
 from millstream.kernels.scripts.whens import WhenWriter
@@ -253,7 +253,7 @@ class Writer(WhenWriter):
         self.line(f"  endless({self.place()})")
         self.blocks -= 1
 
-    def counted_loop(self, loop: Loop, counted: Counted) -> None:
+    def counted_loop(self, loop: Loop, counted: CountingLoop) -> None:
         """A loop over a range; its variable ends as it would have been counted."""
         name, stop = self.var(counted.var), self.temporary()
         self.line(f"{stop} = {self.value(counted.bound)}{' + 1' * counted.takes_bound}")

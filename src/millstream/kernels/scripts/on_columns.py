@@ -31,13 +31,13 @@ from millstream.calculus.tables import (
 )
 from millstream.calculus.types import QueueType
 from millstream.kernels.records.between import DTYPES, TEXTS
-from millstream.kernels.records.column import Column, NotOnColumns, Parts
+from millstream.kernels.records.column import Column, NotOnColumns, TupleColumn
 from millstream.kernels.records.columns import Columns
-from millstream.kernels.records.slices import Held, Slices, in_order_of_rows, slices_of
+from millstream.kernels.records.slices import HeldTexts, Slices, in_order_of_rows, slices_of
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
-from millstream.kernels.scripts.by_record import Part, parts_of
+from millstream.kernels.scripts.by_record import RecordFunction, parts_of
 from millstream.kernels.scripts.column_run import ColumnsRun, Emitted, Recorded
 from millstream.kernels.scripts.counting_loops import Counting
 from millstream.kernels.scripts.generate import NotGenerated
@@ -58,7 +58,7 @@ def why_not(function: RunScript, inputs: tuple[QueueType, ...]) -> str | None:
     return None
 
 
-def known(function: RunScript, inputs: tuple[QueueType, ...]) -> Known:
+def known(function: RunScript, inputs: tuple[QueueType, ...]) -> KnownBeforehand:
     """What is known of a script before its first record, or `NotOnColumns`."""
     if chances(function) or function.as_source:
         raise NotOnColumns("chance" if chances(function) else "telling emits as source")
@@ -71,7 +71,7 @@ def known(function: RunScript, inputs: tuple[QueueType, ...]) -> Known:
     script = function.script
     functions = _functions(script)
     runtime = Runtime(script.timezone, script.folder)
-    first = Known(
+    first = KnownBeforehand(
         function, Machine(script).statics, functions, reads_record(script), runtime, None,
         Counting(script),
     )  # fmt: skip
@@ -101,7 +101,7 @@ def _can_be_sent(type_: RecordType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownBeforehand:
     """What is known of a script before its first record: functions, and what is static.
 
     `parts` are done record by record, for `reasons`; None while that is found out.
@@ -112,7 +112,7 @@ class Known:
     functions: Mapping[int, Declare]
     reads_record: bool
     runtime: Runtime
-    parts: Mapping[int, Part] | None
+    parts: Mapping[int, RecordFunction] | None
     counting: Counting
     reasons: Mapping[int, str] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ class Known:
         return all(t is None or _can_be_sent(t) for t in types)
 
 
-def _on_columns(known: Known, batch: Batch) -> ColumnsRun:
+def _on_columns(known: KnownBeforehand, batch: Batch) -> ColumnsRun:
     function = known.function
     script = function.script
     count = len(batch)
@@ -178,7 +178,7 @@ class _Rows:
     def column(self, type_: RecordType) -> Column:
         wanted = resolved(type_)
         assert isinstance(wanted, TupleOf)
-        return Column(Parts(tuple(self._one(f.name or "", f.type) for f in wanted.fields)))
+        return Column(TupleColumn(tuple(self._one(f.name or "", f.type) for f in wanted.fields)))
 
     def _one(self, name: str, type_: RecordType) -> Column:
         if name not in self.batch.schema.names:
@@ -190,7 +190,7 @@ class _Rows:
         if vector.is_text:
             if vector.values.null_count:
                 self.odd |= ~vector.mask()
-            return Column(Held(vector, self.odd))
+            return Column(HeldTexts(vector, self.odd))
         if vector.valid is not None:
             self.odd |= ~vector.valid
         unsigned = kind in (records.UINT, records.FINGERPRINT)
@@ -204,7 +204,7 @@ class ColumnsKernel(RunScriptKernel):
         self, function: RunScript, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         super().__init__(function, input_types, output_count)
-        self.known: Known | None = None
+        self.known: KnownBeforehand | None = None
         walked = why_walked(function, input_types[0].schema.names)
         try:
             self.known = known(function, input_types)
@@ -333,12 +333,12 @@ def _recorded(
     return _ranked(made, batch, rows), rows
 
 
-def _reason(part: Part, refused: Mapping[int, NotOnColumns]) -> str:
+def _reason(part: RecordFunction, refused: Mapping[int, NotOnColumns]) -> str:
     """The first reason for which statements are done record by record."""
     return next(str(refused[id(n)]) for n in nodes_in(part.statements) if id(n) in refused)
 
 
-def _told(known: Known) -> str:
+def _told(known: KnownBeforehand) -> str:
     """Which statements are done record by record, and why, for `explain`."""
     notes = []
     for number, part in (known.parts or {}).items():
@@ -356,12 +356,12 @@ def _ranked(made: Batch, batch: Batch, rows: Array) -> Batch:
 def _vector(type_: RecordType, column: Column, rows: Array | None) -> Vector:
     """What some rows send, or all of them."""
     values = column.values
-    if isinstance(values, Held):
+    if isinstance(values, HeldTexts):
         vector: Vector = values.column
         return vector if rows is None else vector.take(rows)
     if isinstance(values, Slices):
         return Vector(queued_type(type_), values.arrow(rows))
-    if isinstance(values, Parts):
+    if isinstance(values, TupleColumn):
         return _tuples(type_, values, rows)
     assert isinstance(values, np.ndarray)
     chosen = values if rows is None else values[rows]
@@ -372,7 +372,7 @@ def _vector(type_: RecordType, column: Column, rows: Array | None) -> Vector:
     return Vector(queued_type(type_), chosen)
 
 
-def _tuples(type_: RecordType, parts: Parts, rows: Array | None) -> Vector:
+def _tuples(type_: RecordType, parts: TupleColumn, rows: Array | None) -> Vector:
     """Tuples travel as texts; each different one is made into a text once."""
     kind = resolved(type_)
     assert isinstance(kind, TupleOf)

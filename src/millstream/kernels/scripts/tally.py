@@ -17,7 +17,7 @@ from millstream.calculus.tables import END_OF_TIME, Contents, Tally
 from millstream.calculus.types import Kind, QueueType, Type
 from millstream.kernels.runtime.interning_text import text_array, text_column
 from millstream.kernels.runtime.kernel import Round, State, Termless
-from millstream.kernels.scripts.counting import Counted
+from millstream.kernels.scripts.counting import CountedRows
 from millstream.plan.batch import (
     Array,
     Batch,
@@ -49,7 +49,7 @@ class TallyKernel(Termless):
         self.adds = table.kind in ("sum", "mrcounter") and table.value == INT
         #: Whether sums are told from the columns they were added on.
         self.is_direct = self.adds and not self.keeps and self.contents.is_plain()
-        self.counted: dict[tuple[int, int | None], Counted] = {}
+        self.counted: dict[tuple[int, int | None], CountedRows] = {}
         self.waiting: dict[int, dict[_Key, Any]] = {}
         self.held: dict[_Key, Any] = {}
         self.told: dict[_Key, list[tuple[Any, ...]]] = {}
@@ -197,7 +197,7 @@ class TallyKernel(Termless):
     def _count(self, instant: int, window: int | None, batch: Batch) -> None:
         place = (instant, window)
         if place not in self.counted:
-            self.counted[place] = Counted(self._counted_types())
+            self.counted[place] = CountedRows(self._counted_types())
         counted = self.counted[place]
         width = len(counted.types)
         values = batch.columns[width].values if self.adds else None
@@ -255,7 +255,7 @@ class TallyKernel(Termless):
         decode = self.contents.table.decode
         self.counted = {}
         for instant, window, columns, amounts in state.get("counted", ()):
-            counted = self.counted[instant, window] = Counted(self._counted_types())
+            counted = self.counted[instant, window] = CountedRows(self._counted_types())
             counted.add(_vectors(counted.types, columns), len(amounts), amounts)
         self.waiting = {
             instant: {_key(key): decode(raw) for key, raw in accs}
@@ -272,7 +272,7 @@ def _key(key: Any) -> _Key:
     return window, tuple(indexes)
 
 
-def _kept(counted: Counted) -> tuple[tuple[tuple[Array, ...], ...], Array]:
+def _kept(counted: CountedRows) -> tuple[tuple[tuple[Array, ...], ...], Array]:
     """What was counted, as plain arrays."""
     vectors, amounts = counted.sums()
     return tuple(map(_arrays, vectors)), np.array(amounts, np.int64)

@@ -96,7 +96,7 @@ def encoded(vector: Vector) -> Any:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-class Known:
+class KnownWords:
     """Mutable: what is known of the words of a dictionary, as long as batches share it."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class KeyIds:
 
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
-        self.known: dict[int, Known] = {}
+        self.known: dict[int, KnownWords] = {}
         self.themselves = np.zeros(0, np.int64)
         #: The numbers of integers; -1 where nothing is known.
         self.integers = np.full(_FEW, -1, np.int64)
@@ -165,7 +165,7 @@ class KeyIds:
         """The same, but nothing may be known of an integer: it has no place, or the number -1."""
         is_integer = vector.type.kind is Kind.INTEGER
         if vector.is_text and not vector.values.null_count:
-            codes, numbers, _ = self.known.setdefault(number, Known()).of(
+            codes, numbers, _ = self.known.setdefault(number, KnownWords()).of(
                 encoded(vector), lambda words: self._ids(Vector(vector.type, words))
             )
             return [codes, numbers]

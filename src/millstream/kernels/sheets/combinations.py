@@ -11,7 +11,7 @@ import pyarrow as pa
 from millstream.calculus.sheets import Address, Computed, Fed, Sheet, SheetCell
 from millstream.calculus.types import TEXT, Type
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.sheets.columns import Known
+from millstream.kernels.sheets.columns import KnownWords
 from millstream.kernels.sheets.machine import SheetMachine, SheetState, constants_of
 from millstream.plan.batch import Array, Vector
 from millstream.values.excel.direct import Part, SeveralValues, direct, looks_at
@@ -41,7 +41,7 @@ class Combinations:
     def forget(self) -> None:
         self.known = Interner(self.types)
         #: What is known of the words of a dictionary, if combinations are of one text each.
-        self.words = Known()
+        self.words = KnownWords()
         self.results: list[Scalar] = []
 
     def numbers(self, vectors: Sequence[Vector], count: int) -> tuple[Array, Array]:

@@ -11,8 +11,14 @@ from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.operands import NotCompiled, Texts
 from millstream.kernels.sheets.paths import Compilation
 from millstream.kernels.sheets.report import commented, phases, storage
-from millstream.kernels.sheets.source import Written, fed_columns, is_whole, output_kinds, written
-from millstream.kernels.sheets.split import Parts, Split
+from millstream.kernels.sheets.source import (
+    SheetSource,
+    fed_columns,
+    is_whole,
+    output_kinds,
+    written,
+)
+from millstream.kernels.sheets.split import Split, SplitCells
 from millstream.values.excel.kinds import Kind
 
 
@@ -23,7 +29,7 @@ class Generated:
     split: Split
     whole: Compilation
     kinds: list[list[Kind]]
-    loop: Written
+    loop: SheetSource
     #: What `explain` shows: the loop, and what was done to get there.
     source: str
     columns: list[list[int]]
@@ -36,7 +42,7 @@ class Generated:
 @lru_cache(maxsize=64)
 def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
     """The loop of a sheet, with as few of its cells outside as can be."""
-    parts = Parts(function, input_types)
+    parts = SplitCells(function, input_types)
     first: NotCompiled | None = None
     while True:
         try:

@@ -34,7 +34,7 @@ _PIECE = 120
 
 
 @dataclass
-class Memory:
+class CellMemory:
     """Where cells lie: every column from the first row that is used to the last."""
 
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Memory:
         return self.starts[sheet, column] + row
 
     @classmethod
-    def of(cls, addresses: Iterable[Address]) -> Memory:
+    def of(cls, addresses: Iterable[Address]) -> CellMemory:
         spans: dict[tuple[str, int], tuple[int, int]] = {}
         for sheet, row, column in addresses:
             low, high = spans.get((sheet, column), (row, row))

@@ -27,7 +27,7 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.kernels.sheets.called import Site, Sites
 from millstream.kernels.sheets.formulas import Formulas
-from millstream.kernels.sheets.large import Memory, Step, steps_of
+from millstream.kernels.sheets.large import CellMemory, Step, steps_of
 from millstream.kernels.sheets.operands import (
     BOOLEAN_HELD,
     OK,
@@ -82,7 +82,7 @@ class Compilation:
         #: What is tried for many tuples at once.
         self.block: BlockPath | None = None
         #: For large sheets.
-        self.memory: Memory | None = None
+        self.memory: CellMemory | None = None
         self.steps: list[Step] = []
         self._find_kinds()
         inputs = range(len(self.input_types))
@@ -128,7 +128,7 @@ class Compilation:
         from millstream.kernels.sheets.paths_large import large_paths
 
         self.slots = self._no_slots()
-        self.memory = Memory.of([*self.by_address, *self.constants])
+        self.memory = CellMemory.of([*self.by_address, *self.constants])
         self.steps = steps_of(self.cells, levels)
         self.paths = [*large_paths(self)]
         for path in self.paths:

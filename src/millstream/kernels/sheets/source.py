@@ -38,7 +38,7 @@ _MAX_INLINED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SheetSource:
     """A module with `run` and its `SIGNATURE`, and what `run` takes."""
 
     source: str
@@ -48,7 +48,7 @@ class Written:
     given: tuple[str, ...]
 
 
-def written(whole: Compilation) -> Written:
+def written(whole: Compilation) -> SheetSource:
     given = _given_columns(whole)
     body = [*_taken(whole, given), *_body(whole), *_leaving(whole, DONE)]
     parameters = _parameters(body)
@@ -94,7 +94,7 @@ def written(whole: Compilation) -> Written:
             "",
         ]
     )
-    return Written(source, tuple(parameters), tuple(given.values()))
+    return SheetSource(source, tuple(parameters), tuple(given.values()))
 
 
 def _taken(whole: Compilation, given: dict[str, str]) -> list[str]:

@@ -76,7 +76,7 @@ class Split:
 
 
 @dataclass
-class Parts:
+class SplitCells:
     """Mutable: the cells of a sheet, and where each that no loop computes has gone."""
 
     sheet: Sheet

@@ -18,7 +18,7 @@ from millstream.calculus.types import Type
 from millstream.kernels.runtime.hashing import padded
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.kernel import State
-from millstream.kernels.sheets.columns import Known, Zeros, encoded
+from millstream.kernels.sheets.columns import KnownWords, Zeros, encoded
 from millstream.kernels.sheets.operands import EMPTY, Texts
 from millstream.kernels.sheets.tuples import used_codes
 from millstream.plan.batch import Array, Vector
@@ -33,7 +33,7 @@ class TextNumbers:
         #: What the sheet itself names; the first is the empty text.
         self.texts = Texts(list(named), {text: n for n, text in enumerate(named)})
         self.pool = TextPool()
-        self.known: dict[object, Known] = {}
+        self.known: dict[object, KnownWords] = {}
         self.needs_folded = self.needs_lengths = self.needs_plain = False
         self._forget()
 
@@ -68,7 +68,7 @@ class TextNumbers:
 
     def column(self, place: object, vector: Vector, zeros: Zeros) -> list[Array]:
         """A code for each row, the numbers of texts by their codes, and statuses."""
-        coded = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
+        coded = self.known.setdefault(place, KnownWords()).of(encoded(vector), self._find)
         codes, numbers, nulls = coded
         statuses = zeros.first(len(codes))
         if len(nulls):

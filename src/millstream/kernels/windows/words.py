@@ -37,7 +37,7 @@ class Wording(NamedTuple):
     between: Array
 
 
-class Values(NamedTuple):
+class ShownValues(NamedTuple):
     """What is shown, a column per row: numbers, where they are known, and codes of texts."""
 
     numbers: Array
@@ -58,7 +58,13 @@ SEMICOLON, COMMA, NOT_KNOWN = range(3)
 
 @inlined
 def _put_value(
-    wording: Wording, piece: Any, values: Values, row: Any, arena: Array, places: Array, at: Any
+    wording: Wording,
+    piece: Any,
+    values: ShownValues,
+    row: Any,
+    arena: Array,
+    places: Array,
+    at: Any,
 ) -> Any:
     pieces, letters = wording.pieces, wording.letters
     at = put_text(arena, at, letters, pieces[piece, LABEL], pieces[piece, LABEL_END])
@@ -82,7 +88,13 @@ def _put_value(
 
 @inlined
 def _put_reasons(
-    wording: Wording, unmet: Unmet, values: Values, row: Any, arena: Array, places: Array, at: Any
+    wording: Wording,
+    unmet: Unmet,
+    values: ShownValues,
+    row: Any,
+    arena: Array,
+    places: Array,
+    at: Any,
 ) -> Any:
     """Write the reasons of a row; where they end, or UNSURE."""
     letters, between = wording.letters, wording.between
@@ -126,7 +138,7 @@ def _kept(at: Any, end: Any, texts: Texts) -> Any:
 
 @tight
 def say_failures(
-    wording: Wording, unmet: Unmet, values: Values, said: tuple[Array, Array], texts: Texts
+    wording: Wording, unmet: Unmet, values: ShownValues, said: tuple[Array, Array], texts: Texts
 ) -> None:
     """The codes of the places and of the reasons of rows; the caller has made room.
 

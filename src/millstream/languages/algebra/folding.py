@@ -25,7 +25,7 @@ from millstream.calculus.types import BOOLEAN, Field, Row, Schema, Type, Value
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.languages.algebra.nodes import DELETED, CombineUpdates, Reduce
 from millstream.languages.algebra.reducing import (
-    Part,
+    ProductPart,
     aggregation,
     combine_terms,
     finish_columns,
@@ -56,7 +56,7 @@ def reduced(wiring: Wiring, node: Reduce, table: Queue) -> Queue:
     return wiring.add(Map(kept(node.schema)), result, name="result")
 
 
-def _measured(wiring: Wiring, node: Reduce, parts: list[Part], table: Queue) -> Queue:
+def _measured(wiring: Wiring, node: Reduce, parts: list[ProductPart], table: Queue) -> Queue:
     """Ready-made groups are aggregates, all in one."""
     measures = [(p.columns[m.column], m) for p in parts for m in p.group.measures]
     aggregations = tuple(aggregation(m, node.table) for _, m in measures)
@@ -77,7 +77,7 @@ def _or(name: str, type_: Type, nothing: Value) -> Term:
     return Call("coalesce", (column, Literal(nothing, type_)), type_)
 
 
-def _folded(wiring: Wiring, node: Reduce, part: Part, table: Queue) -> Queue:
+def _folded(wiring: Wiring, node: Reduce, part: ProductPart, table: Queue) -> Queue:
     """Other groups fold what goes and what comes; of an instant only the last value counts."""
     gone = wiring.add(Dstream(), table, name="went")
     come = wiring.add(Istream(), table, name="came")
@@ -92,7 +92,7 @@ def _folded(wiring: Wiring, node: Reduce, part: Part, table: Queue) -> Queue:
     return wiring.add(Rows(1), totals, name="total")
 
 
-def _totals(wiring: Wiring, part: Part, changes: Queue) -> Queue:
+def _totals(wiring: Wiring, part: ProductPart, changes: Queue) -> Queue:
     group, fields = part.group, group_fields(part.group)
     name = wiring.fresh_variable("total")
     sent = _sent(part, name, fields)
@@ -106,7 +106,7 @@ def _totals(wiring: Wiring, part: Part, changes: Queue) -> Queue:
     return wiring.fold(Fold((), None, updates, sent), changes, variable, name="totals")
 
 
-def _sent(part: Part, variable: str, fields: Schema) -> Columns:
+def _sent(part: ProductPart, variable: str, fields: Schema) -> Columns:
     if part.group.finish is None:
         return tuple(
             Assign(part.columns[f.name], VariableField(variable, f.name, f.type)) for f in fields
@@ -115,7 +115,7 @@ def _sent(part: Part, variable: str, fields: Schema) -> Columns:
     return tuple(Assign(part.columns[c.name], c.term) for c in columns)
 
 
-def _opaque_totals(wiring: Wiring, part: Part, changes: Queue, fields: Schema) -> Queue:
+def _opaque_totals(wiring: Wiring, part: ProductPart, changes: Queue, fields: Schema) -> Queue:
     group, names = part.group, changes.schema
     sent = _sent(part, "state", fields)
     made = Schema.of(**{c.name: c.term.type for c in sent})

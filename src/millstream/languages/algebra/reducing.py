@@ -39,7 +39,7 @@ State = Mapping[str, Value] | Value
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProductPart:
     """A group of a product, with what its columns are called in the result."""
 
     group: Group
@@ -47,20 +47,20 @@ class Part:
     columns: Mapping[str, str]
 
 
-def parts_of(group: Group, table: TableNode) -> tuple[Part, ...]:
+def parts_of(group: Group, table: TableNode) -> tuple[ProductPart, ...]:
     if group.parts is None:
-        return (Part(group, {n: n for n in _result(group, table).names}),)
+        return (ProductPart(group, {n: n for n in _result(group, table).names}),)
     return tuple(_parts(group, table))
 
 
-def _parts(group: Group, table: TableNode) -> Iterator[Part]:
+def _parts(group: Group, table: TableNode) -> Iterator[ProductPart]:
     """The parts of a product; those of a product in it are named by both."""
     assert group.parts is not None
     for name, one in group.parts.items():
         inner = parts_of(one, table)
         columns = part_columns(name, tuple(c for part in inner for c in part.columns.values()))
         for part in inner:
-            yield Part(part.group, {old: columns[new] for old, new in part.columns.items()})
+            yield ProductPart(part.group, {old: columns[new] for old, new in part.columns.items()})
 
 
 def result_schema(group: Group, table: TableNode) -> Schema:
@@ -233,6 +233,6 @@ def combine_terms(
 
 
 __all__ = [
-    "BOOLEAN", "Part", "State", "aggregation", "combine_node", "combine_terms", "finish_columns",
-    "group_fields", "group_updates", "parts_of", "result_schema",
+    "BOOLEAN", "ProductPart", "State", "aggregation", "combine_node", "combine_terms",
+    "finish_columns", "group_fields", "group_updates", "parts_of", "result_schema",
 ]  # fmt: skip

@@ -334,7 +334,7 @@ _FRAME = re.compile(r"(rows|range) (\*|-?\d+) (\*|-?\d+)")
 
 
 @dataclass(frozen=True)
-class Shape:
+class BodyShape:
     """Which clauses the body of a function has, and how it is built from them."""
 
     clauses: tuple[str | None, ...]
@@ -342,52 +342,52 @@ class Shape:
     build: Callable[[Body], functions.Function | None]
 
 
-SHAPES: dict[str, Shape] = {
-    "Map": Shape((None,), "Map[name = expression, column, ...]", Body.map_),
-    "Filter": Shape((None,), "Filter[condition]", Body.filter_),
-    "FlatMap": Shape(("when", "emit"), "FlatMap[when condition emit a = x; emit a = y]",
+SHAPES: dict[str, BodyShape] = {
+    "Map": BodyShape((None,), "Map[name = expression, column, ...]", Body.map_),
+    "Filter": BodyShape((None,), "Filter[condition]", Body.filter_),
+    "FlatMap": BodyShape(("when", "emit"), "FlatMap[when condition emit a = x; emit a = y]",
                      Body.flat_map),
-    "Fold": Shape(("by", "when", "set", "emit"),
+    "Fold": BodyShape(("by", "when", "set", "emit"),
                   "Fold[by key; when condition; set $v.field = x; emit a = $v.field]", Body.fold),
-    "Merge": Shape((), "Merge", lambda _: functions.Merge()),
-    "Now": Shape((), "Now", lambda _: functions.Now()),
-    "Range": Shape((None, "unbounded", "slide"),
+    "Merge": BodyShape((), "Merge", lambda _: functions.Merge()),
+    "Now": BodyShape((), "Now", lambda _: functions.Now()),
+    "Range": BodyShape((None, "unbounded", "slide"),
                    "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
-    "Until": Shape((None,), "Until[end]", Body.until),
-    "Rows": Shape((None, "by", "within"),
+    "Until": BodyShape((None,), "Until[end]", Body.until),
+    "Rows": BodyShape((None, "by", "within"),
                   "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
-    "Latest": Shape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",
+    "Latest": BodyShape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",
                     Body.latest),
-    "Held": Shape((None, "by", "alone"), "Held[until by key] or Held[until; alone]", Body.held),
-    "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
+    "Held": BodyShape((None, "by", "alone"), "Held[until by key] or Held[until; alone]", Body.held),
+    "Join": BodyShape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
                   Body.join),
-    "Lookup": Shape((None, "on", "nulls", "where"),
+    "Lookup": BodyShape((None, "on", "nulls", "where"),
                     "Lookup[found; on key, left = right; where left < right]", Body.lookup),
-    "Judge": Shape((None, "by", "when", "where", "emit", "on"),
+    "Judge": BodyShape((None, "by", "when", "where", "emit", "on"),
                    'Judge[by key; when condition; where "place", "text", condition]', Body.judge),
-    "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
-    "Ordered": Shape((None, "by", "on", "descending", "emit"),
+    "Top": BodyShape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
+    "Ordered": BodyShape((None, "by", "on", "descending", "emit"),
                      "Ordered[by k; on a; descending a; emit n = row_number(), p = lag(x, 1), "
                      's = sum(x, "rows * 0")]', Body.ordered),
-    "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
+    "Aggregate": BodyShape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),
-    "Distinct": Shape((), "Distinct", lambda _: functions.Distinct()),
-    "Except": Shape((), "Except", lambda _: functions.Except()),
-    "Istream": Shape((), "Istream", lambda _: functions.Istream()),
-    "Dstream": Shape((), "Dstream", lambda _: functions.Dstream()),
-    "Changes": Shape(("by", "emit"), "Changes[by key; emit was = column]", Body.changes),
-    "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
-    "Duplicate": Shape((), "Duplicate", lambda _: functions.Duplicate()),
-    "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',
-                   sheet),
-    "Cubify": Shape((None,), 'Cubify["Dimensions = a, b | c", "TimeGrain = Minute", '
+    "Distinct": BodyShape((), "Distinct", lambda _: functions.Distinct()),
+    "Except": BodyShape((), "Except", lambda _: functions.Except()),
+    "Istream": BodyShape((), "Istream", lambda _: functions.Istream()),
+    "Dstream": BodyShape((), "Dstream", lambda _: functions.Dstream()),
+    "Changes": BodyShape(("by", "emit"), "Changes[by key; emit was = column]", Body.changes),
+    "Rstream": BodyShape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
+    "Duplicate": BodyShape((), "Duplicate", lambda _: functions.Duplicate()),
+    "Sheet": BodyShape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", '
+                       '"output x number = S!G3"]', sheet),
+    "Cubify": BodyShape((None,), 'Cubify["Dimensions = a, b | c", "TimeGrain = Minute", '
                     '"CWindow = 60", "OutputVertices = a"]', cubify),
-    "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
+    "RoundRobinSplit": BodyShape((None,), "RoundRobinSplit[1, 1]",
                              lambda b: functions.RoundRobinSplit(b.weights())),
-    "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]", Body.join_in_turns),
-    "Interleave": Shape((None, "every"), "Interleave[0, 1; every 0, 0, 1]", Body.interleave),
-    "Work": Shape((None,), 'Work["code F()", "takes single", ..., "rates pop 1 peek 1 push 1"]',
+    "RoundRobinJoin": BodyShape((None,), "RoundRobinJoin[1, 1]", Body.join_in_turns),
+    "Interleave": BodyShape((None, "every"), "Interleave[0, 1; every 0, 0, 1]", Body.interleave),
+    "Work": BodyShape((None,), 'Work["code F()", "takes single", ..., "rates pop 1 peek 1 push 1"]',
                   work),
-    "PerKey": Shape(("by", "first", None), 'PerKey[by key; "output out;", "input in(x integer);", '
-                    '...] or PerKey[by key; first 10; ...]', per_key),
+    "PerKey": BodyShape(("by", "first", None), 'PerKey[by key; "output out;", '
+                        '"input in(x integer);", ...] or PerKey[by key; first 10; ...]', per_key),
 }  # fmt: skip

@@ -20,7 +20,7 @@ Kind = TypeVar("Kind", Remembered, Totalled, Measured)
 
 
 @dataclass
-class Memory:
+class ColumnsBeside:
     """Mutable: all columns that the rules ask for beside the facts, in the order of making."""
 
     columns: dict[tuple[object, ...], Beside] = dataclasses.field(default_factory=dict)

@@ -34,7 +34,7 @@ from millstream.languages.rules.ast import (
     parts,
     written,
 )
-from millstream.languages.rules.beside import Memory
+from millstream.languages.rules.beside import ColumnsBeside
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.look_back import looked_back
 from millstream.languages.rules.over_time import BETWEEN, CALLS, LASTING
@@ -83,7 +83,7 @@ class Checker:
     #: The lines on which names are defined, perhaps only after their use.
     later: Mapping[str, int] = field(default_factory=dict)
     #: What rules look back at; where there is none, only this moment can be asked about.
-    memory: Memory | None = None
+    memory: ColumnsBeside | None = None
     #: Where terms are about a subject and a row together.
     row: RowName | None = None
 
@@ -93,7 +93,7 @@ class Checker:
 
     def beside(self, row: RowName) -> Checker:
         """For terms about a subject and a row; what they measure is remembered apart."""
-        return replace(self, row=row, memory=Memory())
+        return replace(self, row=row, memory=ColumnsBeside())
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         fault = Fault(message, span, hint)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from millstream.calculus.types import INTEGER, NUMBER, TEXT
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression
-from millstream.languages.rules.beside import Memory
+from millstream.languages.rules.beside import ColumnsBeside
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import Domain, Entity
 from millstream.languages.rules.pairs import OTHER
@@ -115,5 +115,5 @@ def _conditions(domain: Domain, place: Place) -> Iterator[Fault]:
             yield from (Fault(f.message, place(*words), f.hint) for f in faults)
     for name, named in domain.names.items():
         faults = []
-        Checker(domain, faults, memory=Memory()).typed(named.value)
+        Checker(domain, faults, memory=ColumnsBeside()).typed(named.value)
         yield from (Fault(f.message, place("define", name), f.hint) for f in faults)

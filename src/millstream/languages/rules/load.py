@@ -8,7 +8,7 @@ from pathlib import Path
 from millstream.errors import CheckError, Fault, ParseError, UnitError
 from millstream.languages.language import Translation
 from millstream.languages.rules.ast import Named, Rules, Text
-from millstream.languages.rules.beside import Beside, Memory
+from millstream.languages.rules.beside import Beside, ColumnsBeside
 from millstream.languages.rules.check import Checker, UnitFault
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
@@ -21,7 +21,7 @@ from millstream.languages.rules.resolve import (
     rules_in,
     severities_of,
 )
-from millstream.languages.rules.translate import Asked, sources_of, translate
+from millstream.languages.rules.translate import AskedFacts, sources_of, translate
 from millstream.source import Source, Span
 
 
@@ -46,7 +46,7 @@ def load(source: Source) -> Translation:
 
 
 def translated(checked: Checked) -> Translation:
-    asked = Asked(checked.reduced.requirements, checked.beside, checked.severities)
+    asked = AskedFacts(checked.reduced.requirements, checked.beside, checked.severities)
     program = translate(checked.domain, asked, checked.span)
     sources = sources_of(checked.domain, program, checked.folder)
     return Translation(
@@ -90,7 +90,7 @@ def _checked(
 ) -> Checked | None:
     spans = {d.name: d.span for d in definitions if d.span is not None}
     later = {name: s.source.line_and_column(s.start)[0] for name, s in spans.items()}
-    memory = Memory()
+    memory = ColumnsBeside()
     checker = Checker(domain, faults, lost, later=later, memory=memory)
     resolver = Resolver(domain, checker, severities_of(rules.statements, domain))
     resolver.definitions(definitions)

@@ -9,7 +9,7 @@ from millstream.calculus.terms import Column
 from millstream.calculus.types import BOOLEAN
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Apply, Expression, Number
-from millstream.languages.rules.beside import Memory
+from millstream.languages.rules.beside import ColumnsBeside
 from millstream.languages.rules.over_time import BETWEEN, truth_of
 from millstream.languages.rules.typed import Moment, Quantity, Truthful, Typed, Wordy, finite
 from millstream.languages.rules.typed import quantity as quantity_of
@@ -52,7 +52,7 @@ def looked_back(checker: Checker, apply: Apply) -> Typed | None:
     return Truthful(truth_of(remembered), formula)
 
 
-def _between(checker: Checker, memory: Memory, apply: Apply) -> Typed | None:
+def _between(checker: Checker, memory: ColumnsBeside, apply: Apply) -> Typed | None:
     value, other = apply.args
     first = checker.condition(value, f"what stands before {apply.operator}")
     second = checker.condition(other, f"what follows {apply.operator}")
@@ -62,7 +62,9 @@ def _between(checker: Checker, memory: Memory, apply: Apply) -> Typed | None:
     return Truthful(truth_of(remembered), logic.Fact(remembered.column))
 
 
-def _before(checker: Checker, memory: Memory, value: Expression, other: Expression) -> Typed | None:
+def _before(
+    checker: Checker, memory: ColumnsBeside, value: Expression, other: Expression
+) -> Typed | None:
     typed = checker.typed(value)
     length = length_of(checker, other)
     if typed is None or length is None:

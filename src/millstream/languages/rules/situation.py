@@ -16,7 +16,7 @@ from millstream.errors import UsageError, listing, suggest
 from millstream.languages.language import read_source
 from millstream.languages.rules.load import Checked, check_text
 from millstream.languages.rules.resolve import Node, rules_in
-from millstream.languages.rules.translate import Asked, facts_program, sources_of
+from millstream.languages.rules.translate import AskedFacts, facts_program, sources_of
 from millstream.meaning.judging import shown_value
 from millstream.meaning.scalars import evaluate
 
@@ -113,7 +113,7 @@ def _facts(
 ) -> dict[str, dict[str, Value]]:
     """One row of facts for every subject that is there at the end, by its key."""
     requirements = tuple(r.requirement() for r in rules_in(checked.nodes))
-    program = facts_program(checked.domain, Asked(requirements, checked.beside))
+    program = facts_program(checked.domain, AskedFacts(requirements, checked.beside))
     sources = sources_of(checked.domain, program, folder)
     located = {name: parse_location(text, folder) for name, text in sources.items()}
     compiled = Compiled(program, "facts", folder, located)

@@ -49,7 +49,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedFacts:
     """What must hold of the facts, and of what stands beside them."""
 
     requirements: tuple[Requirement, ...]
@@ -62,7 +62,7 @@ class Asked:
         return sorted(frozenset[str]().union(*read))
 
 
-def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
+def translate(domain: Domain, asked: AskedFacts, span: Span | None) -> Program:
     """The program whose outputs are `status` and `warnings`."""
     wiring = _wiring(domain, ("status", "warnings"), span)
     facts = Facts(domain, wiring, asked.beside).flow(asked.columns())
@@ -76,7 +76,7 @@ def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
     return wiring.program({n: _in_own_words(wiring, q, own, n) for n, q in outputs.items()})
 
 
-def facts_program(domain: Domain, asked: Asked) -> Program:
+def facts_program(domain: Domain, asked: AskedFacts) -> Program:
     """The program whose output `facts` has all that requirements read, for explanations."""
     wiring = _wiring(domain, ("facts",), None)
     facts = Facts(domain, wiring, asked.beside).flow(asked.columns())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.languages.sawzall.scope import COMPOSITE, UNKNOWN, VOID, an
 from millstream.values.records.conversions import conversion
-from millstream.values.records.intrinsic import Settings, Signature
+from millstream.values.records.intrinsic import RecordSurroundings, Signature
 from millstream.values.records.table import INTRINSICS
 from millstream.values.records.types import STRING, TIME, RecordType
 from millstream.values.undefined import Undefined
@@ -45,7 +45,7 @@ def literal_time(text: str) -> int | str:
     found = conversion(TIME, STRING)
     assert not isinstance(found, str)
     try:
-        time: int = found.bind(Settings())(text)
+        time: int = found.bind(RecordSurroundings())(text)
     except Undefined as undefined:
         return undefined.reason
     return time

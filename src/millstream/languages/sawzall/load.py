@@ -13,7 +13,7 @@ from millstream.connectors.values import Unfit, duration_of
 from millstream.languages.language import NO_NAMES, Translation, Want, read_source
 from millstream.languages.sawzall.translate import (
     INPUT,
-    Settings,
+    ProgramSettings,
     script_of,
     settings_of,
     translated,
@@ -28,7 +28,7 @@ class _File:
 
     source: Source
     folder: Path
-    settings: Settings
+    settings: ProgramSettings
     is_node: bool = False
 
     @property
@@ -46,17 +46,17 @@ class _File:
 
 
 def read(path: Path, shown: str, settings: object, names: Mapping[str, str] = NO_NAMES) -> _File:
-    is_node = isinstance(settings, Settings)
-    base = settings if isinstance(settings, Settings) else Settings()
+    is_node = isinstance(settings, ProgramSettings)
+    base = settings if isinstance(settings, ProgramSettings) else ProgramSettings()
     return _File(read_source(path, shown), path.parent, settings_of(names, base), is_node)
 
 
 def load(source: Source) -> Translation:
     """What a text means, or all that is wrong with it."""
-    return translated(source, Path(), Settings(), {})
+    return translated(source, Path(), ProgramSettings(), {})
 
 
-def node_settings(tables: Tables, here: str, table: dict[str, Any]) -> Settings:
+def node_settings(tables: Tables, here: str, table: dict[str, Any]) -> ProgramSettings:
     """What the table of a node says: how often tables are told, and for how long they gather."""
     lengths: dict[str, int | None] = {}
     for key in ("every", "window"):
@@ -67,4 +67,4 @@ def node_settings(tables: Tables, here: str, table: dict[str, Any]) -> Settings:
             except Unfit as unfit:
                 tables.fail(str(unfit), tables.place(here, key), 'write "1 min"')
     zone = tables.text(table, here, "timezone", "UTC")
-    return Settings(zone, every=lengths["every"], window=lengths["window"])
+    return ProgramSettings(zone, every=lengths["every"], window=lengths["window"])

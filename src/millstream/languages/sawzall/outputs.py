@@ -48,7 +48,7 @@ STANDARD = {"/dev/stdout": "stdout", "/dev/stderr": "stderr"}
 
 
 @dataclass(slots=True)
-class Written:
+class TableWriting:
     """Mutable: how what a table is given is written, by the variables of indexes, value, weight."""
 
     variables: tuple[Var, ...]
@@ -74,7 +74,7 @@ class TableReader(CallReader):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         #: By the number of each table.
-        self.written: dict[int, Written] = {}
+        self.written: dict[int, TableWriting] = {}
         #: The tables of the core language of which nothing has said yet what they hold.
         self.open: dict[int, None] = {}
         #: By each type of tables that are passed to functions, how many tables were known where one
@@ -112,7 +112,7 @@ class TableReader(CallReader):
         table = Table(name.text, kind.text, parameter, tuple(indexes), value[1],
                       weight and weight[1], span=self.since(name.span))  # fmt: skip
         self.tables.append(table)
-        self.written[number] = Written(tuple(self.part_of_table(*part) for part in parts))
+        self.written[number] = TableWriting(tuple(self.part_of_table(*part) for part in parts))
         self.specifiers(number, kind.span)
         self.names.levels.pop()
         self.declare(name, TableName(number))
@@ -337,7 +337,7 @@ class TableReader(CallReader):
         types = tuple((None, self.finished(i).type) for i in indexes)
         table = replace(self.tables[number], indexes=types, value=self.finished(value).type)
         parts = (*types, (None, table.value))
-        self.written[number] = Written(tuple(self.part_of_table(*part) for part in parts))
+        self.written[number] = TableWriting(tuple(self.part_of_table(*part) for part in parts))
         self.tables[number] = table
         self.check_table(table, span)
 
@@ -429,7 +429,7 @@ def predeclared(reader: TableReader) -> None:
         number = len(reader.tables)
         reader.tables.append(Table(name, "collection", None, (), STRING, file=name))
         assert not isinstance(signature("format", (STRING, STRING)), str)
-        reader.written[number] = Written((text,), Intrinsic("format", arguments, STRING))
+        reader.written[number] = TableWriting((text,), Intrinsic("format", arguments, STRING))
         reader.names.levels[0][name] = TableName(number)
     for table in (
         Table("output", "collection", None, (), BYTES, file="stdout"),
@@ -437,6 +437,6 @@ def predeclared(reader: TableReader) -> None:
         Table(UNDEFINED_REASONS, "sum", None, (("reason", STRING),), INT),
     ):
         variables = tuple(Var(-1, n or "", t) for n, t in (*table.indexes, ("", table.value)))
-        reader.written[len(reader.tables)] = Written(variables)
+        reader.written[len(reader.tables)] = TableWriting(variables)
         reader.names.levels[0][table.name] = TableName(len(reader.tables))
         reader.tables.append(table)

@@ -41,7 +41,7 @@ STANDARD_ERROR = "stderr"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProgramSettings:
     """What is said of a program outside of it."""
 
     timezone: str = "UTC"
@@ -51,7 +51,7 @@ class Settings:
     window: int | None = None
 
 
-def settings_of(names: Mapping[str, str], base: Settings) -> Settings:
+def settings_of(names: Mapping[str, str], base: ProgramSettings) -> ProgramSettings:
     """Settings with those that are given as texts."""
     known = {"timezone": "timezone", "ignore-undefs": "ignores_undefined", "emits": "prints_emits"}
     strange = [n for n in names if n not in known]
@@ -70,7 +70,7 @@ def settings_of(names: Mapping[str, str], base: Settings) -> Settings:
     return settings
 
 
-def script_of(source: Source, folder: Path, settings: Settings) -> Script:
+def script_of(source: Source, folder: Path, settings: ProgramSettings) -> Script:
     """The script of a text; files it includes lie beside it."""
 
     def include(name: str, span: Span) -> Source:
@@ -94,7 +94,7 @@ def script_of(source: Source, folder: Path, settings: Settings) -> Script:
 
 
 def translated(
-    source: Source, folder: Path, settings: Settings, columns: Mapping[str, Schema]
+    source: Source, folder: Path, settings: ProgramSettings, columns: Mapping[str, Schema]
 ) -> Translation:
     """A text as a program of the calculus."""
     script = script_of(source, folder, settings)
@@ -105,7 +105,11 @@ class _Made:
     """Mutable: the operators of a program."""
 
     def __init__(
-        self, script: Script, settings: Settings, source: Source, columns: Mapping[str, Schema]
+        self,
+        script: Script,
+        settings: ProgramSettings,
+        source: Source,
+        columns: Mapping[str, Schema],
     ) -> None:
         self.script = script
         self.settings = settings

@@ -33,7 +33,7 @@ from millstream.languages.smile.cells import (
     either,
     negated,
 )
-from millstream.languages.smile.flows import RowFlow, Tally, projected
+from millstream.languages.smile.flows import FlowGroups, RowFlow, projected
 from millstream.source import Span
 
 _OPEN = ".open "
@@ -184,7 +184,7 @@ class Build:
         account = view.account and view.account.selected(mask)
         return replace(view, queue=queue, mask=met, defaults=None, flow=None, account=account)
 
-    def _filtered(self, flow: RowFlow | Tally | None, condition: Term) -> RowFlow | None:
+    def _filtered(self, flow: RowFlow | FlowGroups | None, condition: Term) -> RowFlow | None:
         """The rows of a flow that a condition lets in; groups are none."""
         if not isinstance(flow, RowFlow) or columns_read(condition) - set(flow.columns):
             return None

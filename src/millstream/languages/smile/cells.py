@@ -19,7 +19,7 @@ from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, Type
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.extent import ANY, ONE, Extent, Size
-from millstream.languages.smile.flows import RowFlow, Tally, renamed
+from millstream.languages.smile.flows import FlowGroups, RowFlow, renamed
 
 TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 
@@ -85,7 +85,7 @@ def added(*terms: Term) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TickWindows:
     """Windows of the ticks of a stream: so long, and one begins at every step."""
 
     stream: str
@@ -107,7 +107,7 @@ class Cell:
     domain: str = ""
     tick_of: str | None = None
     can_be_null: bool = False
-    window: Window | None = None
+    window: TickWindows | None = None
     #: Whether it may have a value now and none later, because the rows it is of may go.
     can_vanish: bool = False
 
@@ -169,7 +169,7 @@ class Account:
     """Rows with the tally of their tick, and the conditions on both so far."""
 
     rows: RowFlow
-    entries: Tally
+    entries: FlowGroups
     #: The columns of both that are the tick.
     tick: str
     key: str
@@ -204,7 +204,7 @@ class View:
     #: With the rows that are out for ever, where steps are counted; None if there are none.
     whole: View | None = None
     #: How its rows follow from those of a stream, if they do so one by one.
-    flow: RowFlow | Tally | None = None
+    flow: RowFlow | FlowGroups | None = None
     account: Account | None = None
     #: The account that it is, if nothing is kept of rows that are out.
     closed: Account | None = None

@@ -37,7 +37,7 @@ class RowFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class FlowGroups:
     """Groups of the rows of a flow by one key.
 
     `columns` are terms over the key, by its name `by`, and over the aggregations.
@@ -53,14 +53,16 @@ class Tally:
         return substitute(term, dict(self.columns))
 
 
-def renamed(rows: RowFlow | Tally | None, names: Mapping[str, str]) -> RowFlow | Tally | None:
+def renamed(
+    rows: RowFlow | FlowGroups | None, names: Mapping[str, str]
+) -> RowFlow | FlowGroups | None:
     """The same of a queue whose columns have other names."""
     if rows is None:
         return None
     return replace(rows, columns={names[old]: term for old, term in rows.columns.items()})
 
 
-def projected(rows: RowFlow | Tally | None, columns: Columns) -> RowFlow | Tally | None:
+def projected(rows: RowFlow | FlowGroups | None, columns: Columns) -> RowFlow | FlowGroups | None:
     """The same of a queue whose columns are terms over those before."""
     if rows is None or any(columns_read(t) - set(rows.columns) for t in columns.values()):
         return None
@@ -68,8 +70,8 @@ def projected(rows: RowFlow | Tally | None, columns: Columns) -> RowFlow | Tally
 
 
 def tallied(
-    flow: RowFlow | Tally | None, by: str, key: Term, aggregations: tuple[Aggregation, ...]
-) -> Tally | None:
+    flow: RowFlow | FlowGroups | None, by: str, key: Term, aggregations: tuple[Aggregation, ...]
+) -> FlowGroups | None:
     """The groups of a flow, if all that is taken of them are sums and counts of whole numbers."""
     if not isinstance(flow, RowFlow):
         return None
@@ -83,4 +85,4 @@ def tallied(
     names = (by, *(a.name for a in made))
     types = (key.type, *(a.result_type() for a in made))
     columns = {n: Column(n, t) for n, t in zip(names, types, strict=True)}
-    return Tally(flow, by, flow.of(key), tuple(made), columns)
+    return FlowGroups(flow, by, flow.of(key), tuple(made), columns)

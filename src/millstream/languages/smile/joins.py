@@ -18,7 +18,7 @@ from millstream.errors import Fault, listing
 from millstream.languages.smile.absence import Absence
 from millstream.languages.smile.build import OVER, Build, NoRule
 from millstream.languages.smile.cells import Account, Cell, Mask, View, added, either
-from millstream.languages.smile.flows import RowFlow, Tally
+from millstream.languages.smile.flows import FlowGroups, RowFlow
 from millstream.languages.smile.windows import over, with_over
 from millstream.queries import ast
 from millstream.queries.scope import Names, Seen, Visible, find
@@ -196,7 +196,7 @@ class Joining:
         """Rows with the groups of their ticks: each tick has one row for ever."""
         if (
             not isinstance(left.flow, RowFlow)
-            or not isinstance(right.flow, Tally)
+            or not isinstance(right.flow, FlowGroups)
             or len(pairs) > 1
         ):
             return None

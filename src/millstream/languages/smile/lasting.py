@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from millstream.calculus.terms import Column
 from millstream.languages.served import Always, Need, WhileIn, WhileOpen
 from millstream.languages.smile.cells import FALSE, Account, View
-from millstream.languages.smile.flows import RowFlow, Tally
+from millstream.languages.smile.flows import FlowGroups, RowFlow
 from millstream.languages.smile.translate import Translator, sources_of
 from millstream.queries import ast
 from millstream.queries.terms import asks, walk
@@ -61,7 +61,7 @@ class Lasting:
             elif view.lasts is not None:
                 yield WhileOpen(view.lasts)
                 yield from self._followed(reader)
-            elif isinstance(view.flow, Tally) and reader not in self.subscribed:
+            elif isinstance(view.flow, FlowGroups) and reader not in self.subscribed:
                 yield from self._of_tally(reader, stream)
             elif isinstance(view.flow, RowFlow) and view.mask.is_certain and view.is_open == FALSE:
                 yield from self._of_rows(reader, stream)

@@ -14,7 +14,7 @@ from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
 from millstream.languages.smile.build import IN, SURE, Build, NoRule
-from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, Window, negated
+from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, TickWindows, View, negated
 from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
 from millstream.languages.smile.joins import Joining, Sources
@@ -360,8 +360,8 @@ class Selecting:
         assert isinstance(term, Column)
         assert isinstance(length, int)
         assert isinstance(step, int)
-        made = windowed(self.build, view, term.name, Window(name, length, step))
-        return made, over(self.build, made.queue, COLUMN, Window(name, length, step))
+        made = windowed(self.build, view, term.name, TickWindows(name, length, step))
+        return made, over(self.build, made.queue, COLUMN, TickWindows(name, length, step))
 
     def _truncated(self, sources: Sources, keys: Sequence[Term]) -> tuple[Term, View, Queue] | None:
         """Groups by the hour or the day of a tick are windows: such a key, if they can be over."""
@@ -374,7 +374,7 @@ class Selecting:
                     cell = sources.cells().get(tick)
                     stream = None if cell is None else cell.tick_of
                     if view.streams == {stream} and stream in self.build.streams:
-                        window = Window(stream, step, step)
+                        window = TickWindows(stream, step, step)
                         made = windowed(self.build, view, tick, window)
                         return key, made, over(self.build, made.queue, COLUMN, window)
         return None

@@ -133,7 +133,7 @@ class Translator:
         tick = key if not self.is_live and not stream.shifts_ties else None
         flow = RowFlow(rows, {f.name: rows.column(f.name) for f in rows.schema}, tick)
         view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,), flow=flow)
-        known = queries.Known(stream.name, Flow(rows.name, rows.type), is_declared=True)
+        known = queries.KnownSource(stream.name, Flow(rows.name, rows.type), is_declared=True)
         self.queries.known[name] = known
         return view
 
@@ -216,7 +216,9 @@ class Translator:
             raise Stop  # silence is known as of the horizon
         view = Calls(self.build, self.faults, self.view).view(call)
         word = ast.Word(call.name, call.span, is_quoted=True)
-        self.queries.known[call.name] = queries.Known(word, self._seen(view), is_declared=False)
+        self.queries.known[call.name] = queries.KnownSource(
+            word, self._seen(view), is_declared=False
+        )
         return view
 
     def translated(self, written: ast.View) -> View:
@@ -229,7 +231,7 @@ class Translator:
                 raise Stop from None
             view = self.as_of(written, str(reason))
         flow = self._seen(view)
-        self.queries.known[name] = queries.Known(written.name, flow, is_declared=False)
+        self.queries.known[name] = queries.KnownSource(written.name, flow, is_declared=False)
         return view
 
     def by_rules(self, query: ast.Query, name: str) -> View:

@@ -27,7 +27,7 @@ from millstream.calculus.terms import Call, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, TIME
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.build import OVER, Build
-from millstream.languages.smile.cells import Cell, View, Window
+from millstream.languages.smile.cells import Cell, TickWindows, View
 from millstream.languages.smile.extent import ANY, ONE
 
 #: So many windows may a row be in.
@@ -36,7 +36,7 @@ COLUMN = "window.begin"
 _END = ".end"
 
 
-def windowed(build: Build, view: View, tick: str, window: Window) -> View:
+def windowed(build: Build, view: View, tick: str, window: TickWindows) -> View:
     """The rows of a view of one stream, each once for every window it is in."""
     slots = range(window.length // window.step)
     begins = [_begin(view.queue.column(tick), window.step, n) for n in slots]
@@ -48,7 +48,7 @@ def windowed(build: Build, view: View, tick: str, window: Window) -> View:
     return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=window.length)
 
 
-def over(build: Build, rows: Queue, begin: str, window: Window) -> Queue:
+def over(build: Build, rows: Queue, begin: str, window: TickWindows) -> Queue:
     """The windows that are over, of those that rows name in a column."""
     wiring = build.wiring
     begins = wiring.columns(rows, {COLUMN: begin}, "window_begins")
@@ -69,7 +69,7 @@ def with_over(build: Build, rows: Queue, begin: str, ended: Queue, name: str) ->
     return build.wiring.add(Lookup(OVER, ((begin, COLUMN),)), rows, ended, name=f"{name}_over")
 
 
-def _below_horizon(build: Build, there: Queue, ends: Term, window: Window) -> Queue:
+def _below_horizon(build: Build, there: Queue, ends: Term, window: TickWindows) -> Queue:
     """The same of a live program: those that end before the first tick that is not known.
 
     Ends are multiples of a step, so that it is enough to know in which step that tick lies.

@@ -242,7 +242,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AddStream:
     """`add`, `body` or `loop` with a stream; `portals` are those it listens to."""
 
     role: Literal["add", "body", "loop"]
@@ -268,8 +268,8 @@ class Enqueue:
 
 
 Statement = (
-    Declare | Set | Do | Push | Print | Block | If | Loop | Leave | Return | Send | Place | Split
-    | Enqueue
+    Declare | Set | Do | Push | Print | Block | If | Loop | Leave | Return | Send | AddStream
+    | Split | Enqueue
 )  # fmt: skip
 
 

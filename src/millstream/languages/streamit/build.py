@@ -25,9 +25,9 @@ from millstream.languages.streamit.compose import (
     Added,
     Built,
     Composing,
+    CompositeBody,
     Nothing,
-    Parts,
-    Told,
+    PrintedWhileBuilt,
     alike,
 )
 from millstream.languages.streamit.graph import Filter, Message, Weights
@@ -100,7 +100,7 @@ def build(source: Source, text: ast.Text, folder: Path) -> tuple[Built, tuple[Fa
 class _Added:
     """Mutable: what a composite has added, by the numbers of its places."""
 
-    told: Told
+    told: PrintedWhileBuilt
     calls: list[tuple[int, list[Any]]] = field(default_factory=list)
 
     def pop(self) -> Any:
@@ -133,7 +133,7 @@ class _Builder(Composing):
         self.begun_once: dict[int, bool] = {}
         self.size_pairs: dict[int, tuple[Pair, ...]] = {}
         self.mentions: dict[tuple[int, int], Captured] = {}
-        self.told = Told([])
+        self.told = PrintedWhileBuilt([])
         self.identities = {}
         self.filters = 0
         self.depth = 0
@@ -429,17 +429,19 @@ class _Builder(Composing):
             self.program.warn(f"{stream.name} is said to give {spoken(said[1])}, but gives "
                               f"{spoken(built.given)}", stream.span)  # fmt: skip
 
-    def parts(self, made: Lowering, added: _Added, path: str) -> Parts:
-        parts = Parts()
+    def parts(self, made: Lowering, added: _Added, path: str) -> CompositeBody:
+        parts = CompositeBody()
         for number, given in added.calls:
             site = made.sites[number]
             values = [declared_in(value, path) for value in given]
             match site.statement:
-                case ast.Place("add"):
+                case ast.AddStream("add"):
                     parts.children.append((site.statement, site.captured, values))
-                case ast.Place(role, span=span) | ast.Split(role, span=span) if role in parts.said:
+                case ast.AddStream(role, span=span) | ast.Split(role, span=span) if (
+                    role in parts.said
+                ):
                     self.fail(f"there is one `{role}` already", span)
-                case ast.Place(role):
+                case ast.AddStream(role):
                     parts.roles[role] = (site.statement, site.captured, values)
                 case ast.Split(role, kind, _, span):
                     parts.weights[role] = Weights(kind, tuple(values), span)
@@ -460,7 +462,7 @@ class _Builder(Composing):
         return replace(built, node=replace(built.node, portals=portals))
 
     def added(
-        self, statement: ast.Place, captured: Captured, values: list[Any], taken: Shape | None,
+        self, statement: ast.AddStream, captured: Captured, values: list[Any], taken: Shape | None,
         path: str, wanted: Shape | None,
     ) -> Built:  # fmt: skip
         if isinstance(statement.stream, ast.Stream):

@@ -63,7 +63,7 @@ class Nothing:
 
 
 @dataclass
-class Told(Nothing):
+class PrintedWhileBuilt(Nothing):
     """Mutable: what is printed while a graph is built."""
 
     texts: list[str]
@@ -84,11 +84,11 @@ class _Pushes(Nothing):
 
 
 #: A place where a stream is added, what that sees of its surroundings, and its arguments.
-Added = tuple[ast.Place, Captured, list[Any]]
+Added = tuple[ast.AddStream, Captured, list[Any]]
 
 
 @dataclass
-class Parts:
+class CompositeBody:
     """Mutable: what the body of a composite has said so far."""
 
     children: list[Added] = field(default_factory=list)
@@ -139,7 +139,8 @@ class Composing(ABC):
         """A code after its `init`."""
 
     def children(
-        self, parts: Parts, path: str, shape_of: Callable[[int, Built | None], Shape | None],
+        self, parts: CompositeBody, path: str,
+        shape_of: Callable[[int, Built | None], Shape | None],
         wanted_of: Callable[[int], Shape | None],
     ) -> list[Built]:  # fmt: skip
         """All children, each with what it is given; one with faults does not hide the others'."""
@@ -157,7 +158,7 @@ class Composing(ABC):
         return [child for child in built if child is not None]
 
     def pipeline(
-        self, stream: ast.Stream, parts: Parts, taken: Shape | None, path: str,
+        self, stream: ast.Stream, parts: CompositeBody, taken: Shape | None, path: str,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
         if not parts.children and taken is None:
@@ -181,7 +182,7 @@ class Composing(ABC):
         return Built(whole, nodes[0].taken, nodes[-1].given)
 
     def split_join(
-        self, stream: ast.Stream, parts: Parts, taken: Shape | None, path: str,
+        self, stream: ast.Stream, parts: CompositeBody, taken: Shape | None, path: str,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
         if not parts.children:
@@ -202,7 +203,7 @@ class Composing(ABC):
         whole = SplitJoin(path, split, tuple(b.node for b in nodes), join, stream.span)
         return Built(whole, taken, given[0][1] if given else None)
 
-    def weights_of(self, stream: ast.Stream, parts: Parts, role: str) -> Weights:
+    def weights_of(self, stream: ast.Stream, parts: CompositeBody, role: str) -> Weights:
         """The weights of a splitjoin.
 
         If something is wrong with them, that is told, and some that fit what the children say
@@ -216,7 +217,7 @@ class Composing(ABC):
             counts = tuple(int(self.is_said_to_flow(place, role)) for place, *_ in parts.children)
             return Weights("roundrobin", counts, stream.span)
 
-    def is_said_to_flow(self, place: ast.Place, role: str) -> bool:
+    def is_said_to_flow(self, place: ast.AddStream, role: str) -> bool:
         """Whether a child of a splitjoin has, as far as it says, a side for the split or join."""
         return (
             self.said(place, lambda one: one.input if role == "split" else one.output) is not None
@@ -236,7 +237,7 @@ class Composing(ABC):
         return Weights(weights.kind, counts, weights.span)
 
     def feedback(
-        self, stream: ast.Stream, parts: Parts, taken: Shape | None, path: str,
+        self, stream: ast.Stream, parts: CompositeBody, taken: Shape | None, path: str,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
         join = self.end(stream, parts, "join", is_outside=taken is not None)
@@ -303,7 +304,9 @@ class Composing(ABC):
         body = Pipeline(loop.path, (dropped.node, loop.body), loop.span)
         return Pipeline(loop.path, (turns, replace(loop, join=join, body=body)), loop.span)
 
-    def end(self, stream: ast.Stream, parts: Parts, role: str, *, is_outside: bool) -> Weights:
+    def end(
+        self, stream: ast.Stream, parts: CompositeBody, role: str, *, is_outside: bool
+    ) -> Weights:
         """The join or the split of a loop: what comes from or goes outside is first."""
         plain = Weights("roundrobin", (int(is_outside), 1), stream.span)
         end = self.weighted(parts.weights.get(role, plain), 2, role)
@@ -313,17 +316,17 @@ class Composing(ABC):
                       "for it", end.span, "write 0 as the first weight")  # fmt: skip
         return end
 
-    def said_input(self, place: ast.Place) -> Shape | None:
+    def said_input(self, place: ast.AddStream) -> Shape | None:
         """What a stream says that it takes, if no parameter has to be known for it."""
         said = self.said(place, lambda stream: stream.input)
         return None if said is UNKNOWN else said
 
-    def said_output(self, place: ast.Place) -> Shape | None:
+    def said_output(self, place: ast.AddStream) -> Shape | None:
         """What a stream says that it gives; UNKNOWN if it does not."""
         return self.said(place, lambda stream: stream.output)
 
     def said(
-        self, place: ast.Place, side: Callable[[ast.Stream], ast.TypeName | None]
+        self, place: ast.AddStream, side: Callable[[ast.Stream], ast.TypeName | None]
     ) -> Shape | None:
         stream = place.stream
         if isinstance(stream, ast.Instance):
@@ -336,7 +339,7 @@ class Composing(ABC):
         return None if is_void(type_) else CallLowering(self.program, Names(), None).shape(type_)
 
     def part(
-        self, parts: Parts, role: str, taken: Shape | None, path: str, stream: ast.Stream,
+        self, parts: CompositeBody, role: str, taken: Shape | None, path: str, stream: ast.Stream,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
         """The body or the loop; one that is missing lets everything through."""

@@ -263,7 +263,7 @@ def _composite(
 
 
 def _placed(role: Literal["add", "body", "loop"], stream: Stream) -> ast.Statement:
-    return ast.Place(role, stream.tree, (), stream.tree.span)
+    return ast.AddStream(role, stream.tree, (), stream.tree.span)
 
 
 def _dealt(role: Literal["split", "join"], weights: Any, span: Span) -> ast.Statement:

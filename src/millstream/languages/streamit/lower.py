@@ -356,7 +356,7 @@ class _StreamLowering(CallLowering):
                 self.give_back(statement)
             case ast.Send():
                 self.send(statement)
-            case ast.Place() | ast.Split() | ast.Enqueue():
+            case ast.AddStream() | ast.Split() | ast.Enqueue():
                 self.add(statement)
 
     def portal_named(self, name: str) -> Variable | None:
@@ -482,7 +482,7 @@ class _StreamLowering(CallLowering):
 
     # --- what composites add ---
 
-    def add(self, statement: ast.Place | ast.Split | ast.Enqueue) -> None:
+    def add(self, statement: ast.AddStream | ast.Split | ast.Enqueue) -> None:
         word = "enqueue" if isinstance(statement, ast.Enqueue) else statement.role
         if isinstance(self.stream.body, ast.Filter):
             self.fail(f"{_LEVEL} {word}", statement.span)
@@ -493,19 +493,19 @@ class _StreamLowering(CallLowering):
         captured: Captured = ()
         values: list[Lowered] = []
         match statement:
-            case ast.Place(_, ast.Instance(name, _, arguments, span)):
+            case ast.AddStream(_, ast.Instance(name, _, arguments, span)):
                 known = (*self.program.streams, IDENTITY, READER, WRITER)
                 if name not in known:
                     self.fail(f'unknown stream "{name}"', span, suggest(name, known))
                 values = self.operands(arguments)
-            case ast.Place(_, stream):
+            case ast.AddStream(_, stream):
                 captured = self.seen_by(stream)
                 values = [self.held(variable) for _, variable in captured]
             case ast.Split(_, _, weights):
                 values = [self.converted(v, INT32, statement.span) for v in self.operands(weights)]
             case ast.Enqueue(value):
                 values = [self.value(value)]
-        if isinstance(statement, ast.Place):
+        if isinstance(statement, ast.AddStream):
             values += self.operands(statement.portals)
         number = FIRST_SITE + len(self.sites)
         self.made.append(Push(self.together(values), number, statement.span))

@@ -27,7 +27,7 @@ Captured = tuple[tuple[str, Variable], ...]
 class Site:
     """A place in the body of a composite where something is added to the graph."""
 
-    statement: ast.Place | ast.Split | ast.Enqueue
+    statement: ast.AddStream | ast.Split | ast.Enqueue
     #: What an anonymous stream sees of the variables around it, by the names it knows them by.
     captured: Captured = ()
 

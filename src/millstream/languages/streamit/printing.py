@@ -17,7 +17,7 @@ MOST_FIRINGS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PrintingOrder:
     """Which of the printing filters fire, by number: first these, then those again and again."""
 
     begins: tuple[int, ...]
@@ -128,7 +128,9 @@ class _Counting:
         self.cursors[number] = (self.cursors[number] + 1) % sum(weights)
 
 
-def order_of(flat: Flat, balance: Balance, printing: list[Actor], links: list[Link]) -> Order:
+def order_of(
+    flat: Flat, balance: Balance, printing: list[Actor], links: list[Link]
+) -> PrintingOrder:
     """The order of the firings of some filters."""
     places = {id(actor): n for n, actor in enumerate(flat.actors)}
     counting = _Counting(flat, {places[id(actor)]: n for n, actor in enumerate(printing)}, links)
@@ -145,7 +147,7 @@ def order_of(flat: Flat, balance: Balance, printing: list[Actor], links: list[Li
             counting.held[flat.entry.number] += 1
             counting.settle()
     begin = seen[counting.state]
-    return Order(tuple(counting.printed[:begin]), tuple(counting.printed[begin:]))
+    return PrintingOrder(tuple(counting.printed[:begin]), tuple(counting.printed[begin:]))
 
 
 def _pull(counting: _Counting, sources: list[int], firings: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, NoReturn, cast
 from millstream.calculus.cursor import Stop
 from millstream.errors import suggest
 from millstream.languages.streamit.ast import (
+    AddStream,
     Block,
     Declare,
     Do,
@@ -19,7 +20,6 @@ from millstream.languages.streamit.ast import (
     Leave,
     Loop,
     Name,
-    Place,
     Print,
     Push,
     Return,
@@ -225,7 +225,7 @@ class StatementReader(TermReader, ABC):
         is_defined = isinstance(stream, Stream)
         if not (is_defined and not self.at(";")):
             self.expect(";", "after a stream")
-        return Place(role, stream, portals, self.since(start))
+        return AddStream(role, stream, portals, self.since(start))
 
     def portal(self) -> Name:
         span = self.token.span

@@ -49,11 +49,11 @@ class Unseen:
 
     def look_into(self, site: Site) -> None:
         match site.statement:
-            case ast.Place(_, ast.Stream() as inner):
+            case ast.AddStream(_, ast.Stream() as inner):
                 self.look(inner, site.captured)
-            case ast.Place(_, ast.Instance("FileReader", _, (ast.Quoted(file),), span)):
+            case ast.AddStream(_, ast.Instance("FileReader", _, (ast.Quoted(file),), span)):
                 check_file(self.program, self.folder, file, span)
-            case ast.Place(_, ast.Instance(name, _, arguments, span)):
+            case ast.AddStream(_, ast.Instance(name, _, arguments, span)):
                 known = self.program.streams.get(name)
                 if known is not None and len(known.parameters) != len(arguments):
                     wrong = arguments_wanted(name, known.parameters, len(arguments))

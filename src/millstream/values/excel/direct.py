@@ -14,7 +14,7 @@ from typing import Any
 
 from millstream.values.excel.arrays import Area, Array, fixed
 from millstream.values.excel.dates import OFFSET_1904
-from millstream.values.excel.evaluate import COERCED, Context, Shape, evaluate, shape_of
+from millstream.values.excel.evaluate import COERCED, Context, FunctionShape, evaluate, shape_of
 from millstream.values.excel.operators import BINARY, UNARY, add_or_zero
 from millstream.values.excel.syntax import (
     Binary,
@@ -256,7 +256,7 @@ class _Body(_Parts):
         return None if isinstance(node, (Cell, Range)) else super()._whatever(node)
 
 
-def _is_left_out(shape: Shape, number: int, node: Node) -> bool:
+def _is_left_out(shape: FunctionShape, number: int, node: Node) -> bool:
     """Is it an argument for which a default stands?"""
     is_nothing = isinstance(node, Literal) and node.value is None
     return is_nothing and shape.spec.defaults is not None and number >= shape.spec.least
@@ -273,7 +273,7 @@ def _with_errors(part: Part) -> Part:
     return value_or_error
 
 
-def _called(shape: Shape, parts: Sequence[Part], context: Context) -> Part:
+def _called(shape: FunctionShape, parts: Sequence[Part], context: Context) -> Part:
     call = _applied(shape.spec.call, parts, context if shape.spec.wants_context else None)
     offset = OFFSET_1904 if shape.spec.gives_date and context.uses_1904 else 0
 

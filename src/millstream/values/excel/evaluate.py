@@ -262,7 +262,7 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FunctionShape:
     """A function of the table with so many arguments: their kinds, and which are scalars."""
 
     spec: Spec
@@ -271,16 +271,16 @@ class Shape:
     places: tuple[int, ...]
 
 
-def _shape(spec: Spec, count: int) -> Shape:
+def _shape(spec: Spec, count: int) -> FunctionShape:
     kinds = tuple(spec.kinds_for(count))
     are_scalars = tuple(k in SCALAR_KINDS for k in kinds)
-    return Shape(
+    return FunctionShape(
         spec, kinds, are_scalars, tuple(n for n, is_one in enumerate(are_scalars) if is_one)
     )
 
 
 @cache
-def _known(function: str, count: int) -> Special | Shape | None:
+def _known(function: str, count: int) -> Special | FunctionShape | None:
     """What a function of so many arguments is; None if more must be looked at."""
     from millstream.values.excel.table import FUNCTIONS, NAMING, SPECIAL, misuse
 
@@ -293,16 +293,16 @@ def _known(function: str, count: int) -> Special | Shape | None:
     return None if spec is None else _shape(spec, count)
 
 
-def shape_of(function: str, count: int) -> Shape | None:
+def shape_of(function: str, count: int) -> FunctionShape | None:
     """A function of the table with so many arguments, if it is one."""
     known = _known(function, count)
-    return known if isinstance(known, Shape) else None
+    return known if isinstance(known, FunctionShape) else None
 
 
 def _call(node: Call, context: Context) -> Operand:
     arguments = node.arguments
     known = _known(node.function, len(arguments))
-    if isinstance(known, Shape):
+    if isinstance(known, FunctionShape):
         kept = _kept_aggregate(node, context)
         return _called(known, arguments, context) if kept is None else kept[0]
     return _odd_call(node, context) if known is None else known(context, arguments)
@@ -363,7 +363,7 @@ def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     return _called(_shape(spec, len(nodes)), nodes, context)
 
 
-def _called(shape: Shape, nodes: tuple[Node, ...], context: Context) -> Operand:
+def _called(shape: FunctionShape, nodes: tuple[Node, ...], context: Context) -> Operand:
     spec, kinds = shape.spec, shape.kinds
     operands: list[Any] = []
     is_plain = True

@@ -14,12 +14,12 @@ _WIDE = Context(prec=2_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormatPart:
     kind: str
     text: str
 
 
-def literal(part: Part) -> str:
+def literal(part: FormatPart) -> str:
     match part.kind:
         case "literal":
             return part.text[1:-1] if part.text.startswith('"') else part.text[1:]
@@ -57,7 +57,7 @@ def format_fixed(number: float, places: int, *, has_commas: bool, shift: int = 0
     return f"{rounded:,f}" if has_commas else f"{rounded:f}"
 
 
-def plain_number(parts: list[Part], number: float) -> str:
+def plain_number(parts: list[FormatPart], number: float) -> str:
     digits = [n for n, p in enumerate(parts) if p.kind == "digit"]
     percents = sum(p.kind == "percent" for p in parts)
     if not digits:
@@ -90,7 +90,7 @@ def plain_number(parts: list[Part], number: float) -> str:
 
 
 def _whole_digits(
-    parts: list[Part], places: list[int], head: str, *, groups: bool
+    parts: list[FormatPart], places: list[int], head: str, *, groups: bool
 ) -> dict[int, str]:
     """What each place before the point shows; the leftmost takes all that is left."""
     shown: dict[int, str] = {}
@@ -114,7 +114,7 @@ def _grouped(digit: str, place: int, *, groups: bool) -> str:
     return digit + ("," if digit.isdigit() else " ")
 
 
-def _decimal_digits(parts: list[Part], places: list[int], tail: str) -> dict[int, str]:
+def _decimal_digits(parts: list[FormatPart], places: list[int], tail: str) -> dict[int, str]:
     shown: dict[int, str] = {}
     is_needed = False
     for n, digit in zip(reversed(places), reversed(tail), strict=True):
@@ -124,7 +124,7 @@ def _decimal_digits(parts: list[Part], places: list[int], tail: str) -> dict[int
     return shown
 
 
-def scientific(parts: list[Part], number: float) -> str:
+def scientific(parts: list[FormatPart], number: float) -> str:
     """Neither `%` nor commas change a number here; the sign comes right before the exponent."""
     mark = next(n for n, p in enumerate(parts) if p.kind == "exponent")
     last = max((n for n in range(mark) if parts[n].kind == "digit"), default=0)
@@ -137,7 +137,8 @@ def scientific(parts: list[Part], number: float) -> str:
     sign = "-" if power < 0 else ("+" if parts[mark].text.endswith("+") else "")
     if number == 0:
         head = [
-            Part(p.kind, "0") if _is_whole_digit(p, n, point) else p for n, p in enumerate(head)
+            FormatPart(p.kind, "0") if _is_whole_digit(p, n, point) else p
+            for n, p in enumerate(head)
         ]
     places = [n for n, p in enumerate(tail) if p.kind == "digit"]
     shown = _placed(tail, places, str(abs(power)))
@@ -148,11 +149,11 @@ def scientific(parts: list[Part], number: float) -> str:
     return f"{plain_number(head, mantissa)}{parts[mark].text[0]}{text}"
 
 
-def _as_shown(part: Part) -> Part:
-    return Part("literal", "\\%") if part.kind == "percent" else part
+def _as_shown(part: FormatPart) -> FormatPart:
+    return FormatPart("literal", "\\%") if part.kind == "percent" else part
 
 
-def _is_whole_digit(part: Part, place: int, point: int) -> bool:
+def _is_whole_digit(part: FormatPart, place: int, point: int) -> bool:
     return part.kind == "digit" and place < point
 
 
@@ -172,7 +173,7 @@ def _mantissa(number: float, wide: int, decimals: int) -> tuple[float, int]:
 # --- fractions --------------------------------------------------------------------------
 
 
-def is_fraction(parts: list[Part]) -> bool:
+def is_fraction(parts: list[FormatPart]) -> bool:
     """Is there a slash with digits on both sides?"""
     slash = next((n for n, p in enumerate(parts) if p.kind == "slash"), None)
     if slash is None:
@@ -181,7 +182,7 @@ def is_fraction(parts: list[Part]) -> bool:
     return bool(layout.over and layout.under)
 
 
-def fraction(parts: list[Part], number: float) -> str:
+def fraction(parts: list[FormatPart], number: float) -> str:
     layout = _laid_out(parts)
     limit = layout.fixed or 10 ** max(1, len(layout.under)) - 1
     whole = int(number) if layout.whole else 0
@@ -209,7 +210,7 @@ class _Layout:
     fixed: int
 
 
-def _laid_out(parts: list[Part]) -> _Layout:
+def _laid_out(parts: list[FormatPart]) -> _Layout:
     slash = next(n for n, p in enumerate(parts) if p.kind == "slash")
     before = [n for n in range(slash) if parts[n].kind == "digit"]
     over: list[int] = []
@@ -227,7 +228,7 @@ def _laid_out(parts: list[Part]) -> _Layout:
     return _Layout(before, over, under, int(text) if is_fixed else 0)
 
 
-def _placed(parts: list[Part], places: list[int], digits: str) -> dict[int, str]:
+def _placed(parts: list[FormatPart], places: list[int], digits: str) -> dict[int, str]:
     """A whole number in its places, to the right; the leftmost takes all that is left."""
     shown: dict[int, str] = {}
     for k, n in enumerate(reversed(places)):
@@ -240,7 +241,7 @@ def _placed(parts: list[Part], places: list[int], digits: str) -> dict[int, str]
 _EMPTY = {"0": "0", "?": " ", "#": ""}
 
 
-def _under(parts: list[Part], layout: _Layout, down: int) -> dict[int, str]:
+def _under(parts: list[FormatPart], layout: _Layout, down: int) -> dict[int, str]:
     """A denominator stands to the left of its places, unless they ask for zeros."""
     digits = str(down)
     if any(parts[n].text == "0" for n in layout.under):
@@ -250,7 +251,7 @@ def _under(parts: list[Part], layout: _Layout, down: int) -> dict[int, str]:
 
 
 def _whole_part(
-    parts: list[Part], layout: _Layout, whole: int, *, is_exact: bool
+    parts: list[FormatPart], layout: _Layout, whole: int, *, is_exact: bool
 ) -> dict[int, str]:
     """The whole number before a fraction, and what is left out if one of them is zero."""
     marks = {name: {parts[n].text for n in places} for name, places in

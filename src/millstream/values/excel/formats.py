@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from millstream.values.excel.dates import LAST_DAY, OFFSET_1904, date_of, weekday_of
 from millstream.values.excel.format_numbers import (
-    Part,
+    FormatPart,
     fraction,
     general_format,
     is_fraction,
@@ -70,19 +70,19 @@ def formatted(value: Scalar, pattern: str, *, uses_1904: bool = False) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _sections(pattern: str) -> list[list[Part]]:
-    sections: list[list[Part]] = [[]]
+def _sections(pattern: str) -> list[list[FormatPart]]:
+    sections: list[list[FormatPart]] = [[]]
     for match in _PART.finditer(pattern):
         kind = match.lastgroup
         assert kind is not None
         if kind == "other" and match[0] == ";":
             sections.append([])
         else:
-            sections[-1].append(Part(kind, match[0]))
+            sections[-1].append(FormatPart(kind, match[0]))
     return sections
 
 
-def _text_section(text: str, sections: list[list[Part]]) -> str:
+def _text_section(text: str, sections: list[list[FormatPart]]) -> str:
     if len(sections) >= 4:
         parts = sections[3]
     else:
@@ -93,11 +93,13 @@ def _text_section(text: str, sections: list[list[Part]]) -> str:
 
 
 _CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=) *(-?[\d.]+)\]")
-_GENERAL = [Part("general", "General")]
+_GENERAL = [FormatPart("general", "General")]
 _MOMENTS = ("date", "half", "elapsed")
 
 
-def _section(sections: list[list[Part]], number: float) -> tuple[list[Part], float, bool]:
+def _section(
+    sections: list[list[FormatPart]], number: float
+) -> tuple[list[FormatPart], float, bool]:
     """The section for a number, what to show, and whether a minus is still to be shown."""
     conditions = [_condition(s) for s in sections[:3]]
     if any(conditions):
@@ -113,7 +115,7 @@ def _section(sections: list[list[Part]], number: float) -> tuple[list[Part], flo
     return sections[2 if len(sections) > 2 else 0], 0.0, False
 
 
-def _condition(section: list[Part]) -> tuple[str, float] | None:
+def _condition(section: list[FormatPart]) -> tuple[str, float] | None:
     for part in section:
         match = _CONDITION.fullmatch(part.text) if part.kind == "bracket" else None
         if match:
@@ -129,7 +131,7 @@ def _holds(condition: tuple[str, float], number: float) -> bool:
     }[operator]  # fmt: skip
 
 
-def _render(parts: list[Part], number: float) -> str:
+def _render(parts: list[FormatPart], number: float) -> str:
     kinds = {p.kind for p in parts}
     if "general" in kinds or kinds == {"text"}:
         return "".join(
@@ -145,7 +147,7 @@ def _render(parts: list[Part], number: float) -> str:
 # --- dates and times --------------------------------------------------------------------
 
 
-def _moment(parts: list[Part], serial: float, *, uses_1904: bool) -> str:
+def _moment(parts: list[FormatPart], serial: float, *, uses_1904: bool) -> str:
     elapsed = "".join({p.text[1].lower() for p in parts if p.kind == "elapsed"})
     if uses_1904 and not elapsed:
         serial += OFFSET_1904
@@ -193,7 +195,7 @@ class _Clock:
     has_half: bool
 
 
-def _code(part: Part) -> str:
+def _code(part: FormatPart) -> str:
     if part.kind == "elapsed":
         return part.text[1].lower()
     return part.text[:1].lower() if part.kind == "date" else ""

@@ -6,7 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from millstream.values.records.intrinsic import Intrinsic, Settings, Signature, plain, spoken
+from millstream.values.records.intrinsic import (
+    Intrinsic,
+    RecordSurroundings,
+    Signature,
+    plain,
+    spoken,
+)
 from millstream.values.records.keys import keys_of, same
 from millstream.values.records.types import (
     BOOL,
@@ -69,7 +75,9 @@ def _sorting(result: Callable[[RecordType], RecordType]) -> Callable[[_Types], S
     return rule
 
 
-def _bind_keys(settings: Settings, signature: Signature) -> Callable[[dict[Any, Any]], Any]:
+def _bind_keys(
+    settings: RecordSurroundings, signature: Signature
+) -> Callable[[dict[Any, Any]], Any]:
     of = resolved(signature.params[0])
     assert isinstance(of, MapOf)
     order = _own_order(of.key)
@@ -92,12 +100,12 @@ def _order(signature: Signature) -> Callable[..., Callable[[Any], Any] | None]:
     return lambda: order
 
 
-def _bind_sort(settings: Settings, signature: Signature) -> Callable[..., Any]:
+def _bind_sort(settings: RecordSurroundings, signature: Signature) -> Callable[..., Any]:
     order = _order(signature)
     return lambda items, *compare: tuple(sorted(items, key=order(*compare)))
 
 
-def _bind_sortx(settings: Settings, signature: Signature) -> Callable[..., Any]:
+def _bind_sortx(settings: RecordSurroundings, signature: Signature) -> Callable[..., Any]:
     """The places of the elements in the order of sorting; equal ones stay in their order."""
     order = _order(signature)
 

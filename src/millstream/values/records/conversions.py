@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.values.records import encodings, zones
-from millstream.values.records.intrinsic import Settings, spoken
+from millstream.values.records.intrinsic import RecordSurroundings, spoken
 from millstream.values.records.json_rows import from_json
 from millstream.values.records.keys import keys_of
 from millstream.values.records.printing import enough_digits, inside
@@ -52,7 +52,7 @@ class Conversion:
     """
 
     extra: RecordType | None
-    bind: Callable[[Settings], _Convert]
+    bind: Callable[[RecordSurroundings], _Convert]
     can_fail: bool = True
     changes_nothing: bool = False
 
@@ -126,7 +126,7 @@ def _bool_of_text(text: str) -> bool:
 
 
 def _zoned(function: Callable[[Any, str], Any]) -> Conversion:
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         usual = settings.timezone
         return lambda value, zone=usual: function(value, zone or usual)
 
@@ -224,7 +224,7 @@ def _through_text(target: Basic, source: Basic) -> Conversion | None:
     if source == BYTES and target in _THROUGH_TEXT:
         to, text = _BASIC[target, STRING], _BASIC[STRING, BYTES]
 
-        def bind(settings: Settings) -> _Convert:
+        def bind(settings: RecordSurroundings) -> _Convert:
             read, convert = text.bind(settings), to.bind(settings)
             return lambda raw, *extras: convert(read(raw), *extras)
 
@@ -253,7 +253,7 @@ def _each(to: RecordType, of: RecordType) -> Conversion | None:
     if inner is None:
         return None
 
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         convert = inner.bind(settings)
         return lambda items, *extras: tuple([convert(item, *extras) for item in items])
 
@@ -267,7 +267,7 @@ def _pairs(target: MapOf, of: RecordType) -> Conversion | None:
     if keys is None or values is None:
         return None
 
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         key, value = keys.bind(settings), values.bind(settings)
         held = keys_of(target.key).key
 
@@ -289,7 +289,7 @@ def _elements(target: TupleOf, of: RecordType) -> Conversion | None:
     if inner is None:
         return None
 
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         convert = inner.bind(settings)
 
         def checked(items: tuple[Any, ...]) -> Any:
@@ -308,7 +308,7 @@ def _entries(target: MapOf, source: MapOf) -> Conversion | None:
     if keys is None or values is None:
         return None
 
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         key, value = keys.bind(settings), values.bind(settings)
         return lambda entries: {key(k): value(v) for k, v in entries.items()}
 
@@ -326,7 +326,7 @@ def _fields(target: TupleOf, source: TupleOf) -> Conversion | None:
     if len(known) < len(inner):
         return None
 
-    def bind(settings: Settings) -> _Convert:
+    def bind(settings: RecordSurroundings) -> _Convert:
         converts = [each.bind(settings) for each in known]
         return lambda parts: tuple(c(part) for c, part in zip(converts, parts, strict=True))
 

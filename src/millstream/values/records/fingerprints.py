@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from millstream.values.records.intrinsic import Intrinsic, Settings, Signature
+from millstream.values.records.intrinsic import Intrinsic, RecordSurroundings, Signature
 from millstream.values.records.keys import hash64, keys_of
 from millstream.values.records.types import (
     BYTES,
@@ -41,7 +41,7 @@ def _rule(args: tuple[RecordType, ...]) -> Signature | str:
     return "expected one value, not a function"
 
 
-def _bind(settings: Settings, signature: Signature) -> Callable[[Any], int]:
+def _bind(settings: RecordSurroundings, signature: Signature) -> Callable[[Any], int]:
     return fingerprinter(signature.params[0])
 
 

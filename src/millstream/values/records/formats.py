@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.values.records.intrinsic import Intrinsic, Settings, Signature
+from millstream.values.records.intrinsic import Intrinsic, RecordSurroundings, Signature
 from millstream.values.records.printing import general, quoted
 from millstream.values.records.types import (
     BOOL,
@@ -111,7 +111,7 @@ def _rule(args: tuple[RecordType, ...]) -> Signature | str:
     return "expected a format, then values"
 
 
-def _bind(settings: Settings, signature: Signature) -> Callable[..., str]:
+def _bind(settings: RecordSurroundings, signature: Signature) -> Callable[..., str]:
     types = signature.params[1:]
     zone = settings.timezone
 

@@ -13,7 +13,7 @@ from millstream.values.records.types import RecordType
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RecordSurroundings:
     """What a function may know of its surroundings.
 
     `random` is the only thing here that changes; who runs records seeds it anew for each, so
@@ -48,7 +48,7 @@ class Intrinsic:
     name: str
     usage: str
     rule: Rule
-    bind: Callable[[Settings, Signature], Callable[..., Any]]
+    bind: Callable[[RecordSurroundings, Signature], Callable[..., Any]]
     pure: bool = True
 
 

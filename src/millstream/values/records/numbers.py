@@ -12,8 +12,8 @@ from typing import Any
 
 from millstream.values.records.intrinsic import (
     Intrinsic,
+    RecordSurroundings,
     Rule,
-    Settings,
     Signature,
     fixed,
     one_of,
@@ -98,7 +98,7 @@ def highbit(value: int) -> int:
     return unsigned(value).bit_length()
 
 
-def _rand(settings: Settings, signature: Signature) -> Callable[[], float]:
+def _rand(settings: RecordSurroundings, signature: Signature) -> Callable[[], float]:
     def rand() -> float:
         """Between 0 and 1, both excluded."""
         return (settings.random.getrandbits(53) + 0.5) / 2**53
@@ -106,7 +106,7 @@ def _rand(settings: Settings, signature: Signature) -> Callable[[], float]:
     return rand
 
 
-def _nrand(settings: Settings, signature: Signature) -> Callable[[int], int]:
+def _nrand(settings: RecordSurroundings, signature: Signature) -> Callable[[int], int]:
     def nrand(below: int) -> int:
         if below <= 0:
             raise Undefined(f"nrand({below}): the number must be positive")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.values.records.conversions import conversion
-from millstream.values.records.intrinsic import Settings, Signature
+from millstream.values.records.intrinsic import RecordSurroundings, Signature
 from millstream.values.records.json_rows import read
 from millstream.values.records.matching import WITHOUT_END, Rest, Take, pattern_of, sawn
 from millstream.values.records.proto import is_present, with_field, without_field
@@ -78,7 +78,7 @@ class Runtime:
     def __init__(self, timezone: str, folder: str | None) -> None:
         self.random = random.Random(0)
         root = None if folder is None else Path(folder)
-        self.settings = Settings(timezone, root, os.environ, self.random)
+        self.settings = RecordSurroundings(timezone, root, os.environ, self.random)
         self._functions: dict[Any, Callable[..., Any]] = {}
 
     def seed(self, seed: int) -> None:

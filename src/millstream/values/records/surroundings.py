@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from millstream.values.records.intrinsic import Intrinsic, Settings, Signature, fixed
+from millstream.values.records.intrinsic import Intrinsic, RecordSurroundings, Signature, fixed
 from millstream.values.records.types import BYTES, STRING
 from millstream.values.undefined import Undefined
 
@@ -22,7 +22,7 @@ def inside(folder: Path | None, name: str) -> Path | None:
     return path if path.is_relative_to(root) else None
 
 
-def _load(settings: Settings, signature: Signature) -> Callable[[str], bytes]:
+def _load(settings: RecordSurroundings, signature: Signature) -> Callable[[str], bytes]:
     def load(name: str) -> bytes:
         path = inside(settings.folder, name)
         if path is None:
@@ -35,7 +35,7 @@ def _load(settings: Settings, signature: Signature) -> Callable[[str], bytes]:
     return load
 
 
-def _getenv(settings: Settings, signature: Signature) -> Callable[[str], str]:
+def _getenv(settings: RecordSurroundings, signature: Signature) -> Callable[[str], str]:
     def getenv(name: str) -> str:
         if name not in settings.environment:
             raise Undefined(f"getenv: {name!r} is not set")
@@ -44,7 +44,7 @@ def _getenv(settings: Settings, signature: Signature) -> Callable[[str], str]:
     return getenv
 
 
-def _file_name(settings: Settings, signature: Signature) -> Callable[[str], str]:
+def _file_name(settings: RecordSurroundings, signature: Signature) -> Callable[[str], str]:
     folder = settings.folder or Path()
 
     def named(name: str) -> str:

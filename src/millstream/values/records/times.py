@@ -6,28 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 from millstream.values.records import zones
-from millstream.values.records.intrinsic import Intrinsic, Settings, Signature, fixed
+from millstream.values.records.intrinsic import Intrinsic, RecordSurroundings, Signature, fixed
 from millstream.values.records.types import INT, STRING, TIME
 
 
-def _part(read: Callable[[Any], int]) -> Callable[[Settings, Signature], Callable[..., int]]:
-    def bind(settings: Settings, signature: Signature) -> Callable[..., int]:
+def _part(
+    read: Callable[[Any], int],
+) -> Callable[[RecordSurroundings, Signature], Callable[..., int]]:
+    def bind(settings: RecordSurroundings, signature: Signature) -> Callable[..., int]:
         usual = settings.timezone
         return lambda micros, zone=usual: read(zones.local(micros, zone or usual))
 
     return bind
 
 
-def _truncate(unit: str) -> Callable[[Settings, Signature], Callable[..., int]]:
-    def bind(settings: Settings, signature: Signature) -> Callable[..., int]:
+def _truncate(unit: str) -> Callable[[RecordSurroundings, Signature], Callable[..., int]]:
+    def bind(settings: RecordSurroundings, signature: Signature) -> Callable[..., int]:
         usual = settings.timezone
         return lambda micros, zone=usual: zones.truncated(micros, unit, zone or usual)
 
     return bind
 
 
-def _add(**units: int) -> Callable[[Settings, Signature], Callable[..., int]]:
-    def bind(settings: Settings, signature: Signature) -> Callable[..., int]:
+def _add(**units: int) -> Callable[[RecordSurroundings, Signature], Callable[..., int]]:
+    def bind(settings: RecordSurroundings, signature: Signature) -> Callable[..., int]:
         usual = settings.timezone
 
         def later(micros: int, count: int = 1, zone: str = usual) -> int:
@@ -39,7 +41,7 @@ def _add(**units: int) -> Callable[[Settings, Signature], Callable[..., int]]:
     return bind
 
 
-def _formattime(settings: Settings, signature: Signature) -> Callable[..., str]:
+def _formattime(settings: RecordSurroundings, signature: Signature) -> Callable[..., str]:
     usual = settings.timezone
     return lambda form, micros, zone=usual: zones.formatted(form, micros, zone or usual)
 

@@ -30,7 +30,7 @@ from millstream.kernels.loop.ir import (
     Op,
     Set,
     Statement,
-    Tally,
+    TallyFaults,
     Value,
     When,
     op,
@@ -63,7 +63,7 @@ class _Folding:
                 yield Guarded(tuple((g, s) for g, line in lines for s in self.statement(line)))
             case When(condition, then, otherwise):
                 yield from self.when(changed(condition, self.value), then, otherwise)
-            case Tally(_, _, faults) if changed(faults, self.value) == ZERO:
+            case TallyFaults(_, _, faults) if changed(faults, self.value) == ZERO:
                 return
             case _:
                 yield with_bodies(with_values(statement, self.value), self.body)

@@ -17,7 +17,7 @@ from millstream.kernels.loop.ir import (
     Statement,
     Stop,
     Store,
-    Tally,
+    TallyFaults,
     Value,
     When,
     op,
@@ -50,8 +50,8 @@ def with_values(statement: Statement, change: Change) -> Statement:
             return Set(local, changed(value, change))
         case Store(memory, index, value):
             return Store(memory, changed(index, change), changed(value, change))
-        case Tally(counters, base, faults):
-            return Tally(counters, base, changed(faults, change))
+        case TallyFaults(counters, base, faults):
+            return TallyFaults(counters, base, changed(faults, change))
         case When(condition, then, otherwise):
             return When(changed(condition, change), then, otherwise)
         case Count(local, limit, body, begin):
