@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -450,6 +451,9 @@ def _ordered(draft: Draft, queue: str) -> None:
     schema = draft.schema(queue)
     on = draft.some_names(schema, 2)
     down = tuple(name for name in on if draft.draw(st.booleans()))
+    if draft.chance(4):
+        _chosen(draft, queue, on, down)
+        return
     columns: list[Placed] = []
     for name in fresh_names(schema, draft.pick([0, 1, 2])):
         function = draft.pick(PLACED)
@@ -475,6 +479,27 @@ def _ordered(draft: Draft, queue: str) -> None:
             )  # fmt: skip
     by = draft.some_names(schema, 1)
     draft.add(Ordered(by, on, down, tuple(columns), draft.pick([None, None, 2])), (queue,))
+
+
+def _chosen(draft: Draft, queue: str, on: tuple[str, ...], down: tuple[str, ...]) -> None:
+    """Rows at places that follow from how many there are, as medians and last values are found."""
+    schema = draft.schema(queue)
+    place, size, text = fresh_names(schema, 3)
+    texts = [f.name for f in schema if f.type.kind is Kind.TEXT]
+    counted = draft.pick([None, *schema.names])
+    columns = [Placed(place, "row_number"), Placed(size, "count", counted)]
+    if texts and draft.chance(2):
+        columns.append(Placed(text, "join", draft.pick(texts), between=", "))
+    ordered = Ordered(draft.some_names(schema, 1), on, down, tuple(columns))
+    (rows,) = draft.add(ordered, (queue,))
+    of_size = Column(size, INTEGER)
+    all_wanted: list[tuple[Term, ...]] = [
+        (Literal(1, INTEGER),), (of_size,), (Literal(1, INTEGER), of_size),
+        (Call("-", (of_size, Literal(1, INTEGER)), INTEGER),),
+    ]  # fmt: skip
+    wanted = draft.pick(all_wanted)
+    tests: list[Term] = [Call("==", (Column(place, INTEGER), one), BOOLEAN) for one in wanted]
+    draft.add(Filter(reduce(lambda a, b: Call("or", (a, b), BOOLEAN), tests)), (rows,))
 
 
 def _changes(draft: Draft, queue: str) -> None:
