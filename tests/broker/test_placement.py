@@ -57,7 +57,8 @@ def test_only_what_another_reads_crosses() -> None:
     assert {one.sender for one in at_a.imports.values()} == {"b"}
     assert set(at_a.imports) == set(at_b.exports)
     assert not any(one.is_stream for one in at_a.imports.values()), "totals, and not the matches"
-    assert set(a.streams) == {"B"} and at_a.elsewhere == {"M": "b"}
+    assert set(a.streams) == {"B"} and at_a.elsewhere == {"M": "b", "Sold": "b"}
+    assert at_a.place_of("Sold") == "b, http://127.0.0.1:8102" and at_a.place_of("B") is None
     assert not at_b.imports and not at_a.exports
 
 

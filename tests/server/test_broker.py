@@ -82,7 +82,7 @@ def test_rows_are_told_their_fates_and_views_their_changes(tmp_path: Path) -> No
         other = client.post("/streams/B?publisher=p&sequence=1", content=b"{}")
         assert other.status_code == 409
         counts = client.get("/status").json()["streams"]["B"]
-        assert (counts["accepted"], counts["rejected"], counts["duplicate"]) == (1, 2, 4)
+        assert (counts["accepted"], counts["rejected"], counts["duplicate"]) == (1, 2, 3)
         assert 'millstream_rows_total{stream="B",fate="accepted"} 1' in client.get("/metrics").text
 
 
@@ -138,6 +138,8 @@ def test_a_websocket_tells_the_same(client: httpx.Client) -> None:
         assert changes["changes"][0]["row"]["b"] == 95 and changes["token"]
     with connect(f"{url}/views/None/subscribe", additional_headers=headers) as socket:
         assert "there is no view" in orjson.loads(socket.recv())["error"]
+    with connect(f"{url}/views/Sold/subscribe?wher=n", additional_headers=headers) as socket:
+        assert 'nobody knows "wher"' in orjson.loads(socket.recv())["error"]
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "message"), [
@@ -153,6 +155,9 @@ def test_a_websocket_tells_the_same(client: httpx.Client) -> None:
     ("GET", "/views/Sold?final=only", b"", 400, "can ever become final"),
     ("GET", "/views/Sold?final=x", b"", 400, "neither all nor only"),
     ("GET", "/views/Sold?ranges=x", b"", 400, "ranges is 1 or 0"),
+    ("GET", "/views/Sold?wher=n%3E1", b"", 400, 'nobody knows "wher"'),
+    ("GET", "/views/Sold/changes?where=n%3E1&where=n%3E2", b"", 400, "stands twice"),
+    ("POST", "/streams/B?publisher=p&sequenc=1", b"", 400, 'nobody knows "sequenc"'),
 ])  # fmt: skip
 def test_what_is_wrong_is_told(
     client: httpx.Client, method: str, path: str, body: bytes, status: int, message: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.broker_harness import BOTH, lines
+from tests.server.broker_harness import BOTH, events, lines
 from tests.server.harness import wait_until
 
 FOLDER = Path(__file__).parents[2] / "examples" / "smile" / "trade_floor"
@@ -95,10 +96,10 @@ class Floor:
 
 
 @contextmanager
-def floor(folder: Path) -> Iterator[Floor]:
+def floor(folder: Path, *names: str) -> Iterator[Floor]:
     made = Floor(folder)
     try:
-        for name in NAMES:
+        for name in names or NAMES:
             made.start(name)
         yield made
     finally:
@@ -225,13 +226,30 @@ def is_up(made: Floor, name: str) -> bool:
         return False
 
 
+@pytest.mark.slow
+def test_a_lost_log_is_told_though_nothing_else_comes(tmp_path: Path) -> None:
+    with floor(tmp_path, "buys", "matches") as made:
+        bid = {"buyid": 1, "issue": "A", "price": 1, "#bid": 9}
+        made.publish("buys", "BuyBids", 1, bid)
+        made.publish("matches", "Matches", 1, {"t": 2, "buyid": 1, "sellid": 1, "#traded": 4})
+        settled(lambda: [r["buyremaining"] for r in made.rows("buys", "RemainingBuy") or []], [5])
+        with events(made.client, f"{made.urls['buys']}/views/RemainingBuy/changes") as told:
+            assert [next(told)[0] for _ in range(2)] == ["state", "live"]
+            made.kill("matches")
+            shutil.rmtree(tmp_path / ".millstream" / "serve-trade_floor-matches")
+            made.start("matches")
+            kinds = [kind for kind, _, _ in told]
+            assert kinds[-1] == "lost" and "reset" not in kinds
+
+
 def test_who_asks_the_wrong_broker_is_told_so(tmp_path: Path) -> None:
     with floor(tmp_path) as made:
         wait_until(lambda: made.rows("floor", "Matchable") is not None, 60)
         url = made.urls["floor"]
         reply = made.client.post(f"{url}/streams/BuyBids", content=lines({"buyid": 1}))
         assert reply.status_code == 404 and "at the broker buys" in reply.text
-        assert made.client.get(f"{url}/views/RemainingBuy").status_code == 404
+        reply = made.client.get(f"{url}/views/RemainingBuy")
+        assert reply.status_code == 404 and made.urls["buys"] in reply.text
         reply = made.client.put(f"{url}/views/Mine", content="SELECT t FROM Matches")
         assert reply.status_code == 400 and "Matches of the broker matches" in reply.text
         reply = made.client.post(f"{url}/links/buys", json=[])

@@ -319,8 +319,9 @@ class Broker:
 
     def _not_here(self, stream: str) -> Answer:
         part = self.served.part
-        if part is not None and stream in part.elsewhere:
-            return Refused(404, f"{stream} is published at the broker {part.elsewhere[stream]}")
+        place = None if part is None else part.place_of(stream)
+        if place is not None:
+            return Refused(404, f"{stream} is published at the broker {place}")
         return Refused(404, f'there is no stream "{stream[:80]}"')
 
     def _published(self, batch: Publish) -> Answer:
@@ -357,12 +358,12 @@ class Broker:
         if batch.sequence not in publisher.seen:
             return None
         before = publisher.answered.get(batch.sequence)
+        if before is not None and before.digest != batch.digest:
+            reason = f"batch {batch.sequence} of {batch.publisher} had other content"
+            return Refused(409, reason)
         self.knowledge.ticks[batch.stream].counts[Fate.DUPLICATE.value] += len(batch.rows)
         if before is None:
             return Accepted(0, (Judged(Fate.DUPLICATE),) * len(batch.rows))
-        if before.digest != batch.digest:
-            reason = f"batch {batch.sequence} of {batch.publisher} had other content"
-            return Refused(409, reason)
         if before.judged is None:
             return Accepted(before.position, (Judged(Fate.DUPLICATE),) * len(batch.rows))
         again = tuple(

@@ -265,7 +265,9 @@ class Placed:
         for name, queue in self.settled_at(broker).items():
             needs[name] = of_settled.inputs(queue.name) & imports[broker].keys()
         hosted = frozenset(n for n, host in self.hosts.items() if host == broker)
-        elsewhere = {n: host for n, host in self.hosts.items() if host != broker}
+        views = {*self.wired.outputs, *self.settled.outputs}
+        elsewhere = {n: home for n, home in self.homes.items()
+                     if home != broker and (n in views or n in self.hosts)}  # fmt: skip
         needs = {name: some & imports[broker].keys() for name, some in needs.items()}
         until = {n: s.until for n, s in self.served.streams.items() if s.until is not None}
         part = BrokerPart(
@@ -278,6 +280,7 @@ class Placed:
             horizons,
             needs,
             until,
+            self.placement.brokers,
         )
         return part, live, settled
 

@@ -141,7 +141,7 @@ class BrokerPart:
     broker: str
     #: A digest of the file and of what is where: numbers mean nothing to brokers of another.
     edition: str
-    #: The streams that are published here; the others are elsewhere, at these brokers.
+    #: The streams that are published here; the others, and views, are elsewhere, at these brokers.
     hosted: frozenset[str]
     elsewhere: Mapping[str, str]
     imports: Mapping[str, Imported]
@@ -153,6 +153,13 @@ class BrokerPart:
     needs: Mapping[str, frozenset[str]]
     #: The last tick of each stream that has one, wherever it is.
     until: Mapping[str, int]
+    #: Where brokers can be reached.
+    addresses: Mapping[str, str]
+
+    def place_of(self, name: str) -> str | None:
+        """The broker that has a stream or a view, and its address, if it is another one."""
+        broker = self.elsewhere.get(name)
+        return None if broker is None else f"{broker}, {self.addresses[broker]}"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,16 @@ from millstream.server.replies import (
     refusal_record,
     written,
 )
-from millstream.server.routes import Form, Refusal, Reply, Route, RouteCall, Run, TokenScope
+from millstream.server.routes import (
+    Form,
+    Refusal,
+    Reply,
+    Route,
+    RouteCall,
+    Run,
+    TokenScope,
+    check_words,
+)
 from millstream.server.serving import Serving
 from millstream.server.tokens import Tokens
 
@@ -189,6 +198,8 @@ async def _answered(
     route: Route, serving: Run, workers: ThreadPoolExecutor, recent: Recent, request: Request
 ) -> Response:
     form = form_of(request.headers.get("accept"), route.forms)
+    if route.scope is not TokenScope.OPEN:
+        check_words(route.parameters, [word for word, _ in request.query_params.multi_items()])
     async with asyncio.timeout(route.bounds.seconds):
         body = await _body(route, request)
     if not route.is_early:

@@ -177,9 +177,13 @@ class BrokerRun:
             self.node.want(view)
 
     def _commit(self) -> None:
+        lost = self.broker.lost
         while not self._stop.is_set():
             group = self._group()
             sent = [] if self.node is None else self.node.requests()
+            if self.broker.lost != lost:  # nothing changes any more, so nobody else would tell
+                lost = self.broker.lost
+                self._tell(is_all=True)
             answers = self.broker.commit([*(one.request for one in group), *sent])[: len(group)]
             if self.node is not None:
                 self.node.settle(sent)

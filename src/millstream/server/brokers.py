@@ -24,7 +24,7 @@ from millstream.server.broker_status import metrics, status
 from millstream.server.events import EventStream
 from millstream.server.gate import ALLOWANCE
 from millstream.server.linking import LINK_ROUTE
-from millstream.server.questions import question
+from millstream.server.questions import ASKED, LISTENED, question
 from millstream.server.replies import faults_record
 from millstream.server.routes import Bounds, Form, Refusal, Reply, Route, RouteCall, TokenScope
 from millstream.server.talking import talk
@@ -104,9 +104,10 @@ def _stream(call: RouteCall) -> ServedStream:
     streams = call.serving.served.hosted
     name = call.path["stream"]
     part = call.serving.served.part
-    if part is not None and name in part.elsewhere:
-        raise Refusal(404, f"{name} is published at the broker {part.elsewhere[name]}")
     if name not in streams:
+        place = None if part is None else part.place_of(name)
+        if place is not None and name not in call.serving.served.views:
+            raise Refusal(404, f"{name} is at the broker {place}")
         near = suggest(name, streams) or ""
         hint = f"streams are: {listing(streams)}. {near}".strip()
         raise Refusal(404, f'there is no stream "{name[:80]}"', hint)
@@ -204,12 +205,6 @@ def _json(record: dict[str, Any]) -> Response:
     return Response(orjson.dumps(record), media_type=Form.JSON.value)
 
 
-_ASKED = {
-    "where": "a condition, such as price > 10 AND issue = 'IBM'",
-    "final": "only: rows that never change any more",
-    "ranges": "1: with the bounds of columns that can still change",
-    "mask": "1: whether a row is in for ever (T) or for now (t)",
-}
 _BATCH = {"publisher": "who publishes", "sequence": "the number of the batch"}
 
 BROKER_ROUTES: tuple[Route, ...] = (
@@ -225,17 +220,18 @@ BROKER_ROUTES: tuple[Route, ...] = (
           bounds=Bounds(LARGEST_BATCH, 30.0), parameters=_BATCH),
     Route("POST", "/streams/{stream}/silence", TokenScope.PUBLISH,
           "Say that nothing comes up to a tick",
-          acts=_silence, example={"through": "2026-12-31T17:00:00Z"}),
+          acts=_silence, parameters={"publisher": "who says so"},
+          example={"through": "2026-12-31T17:00:00Z"}),
     Route("GET", "/views", TokenScope.READ, "The views", _views, is_early=True),
     Route("GET", "/views/{view}", TokenScope.READ, "The rows of a view now", acts=state,
           forms=(Form.JSON, Form.ARROW, Form.CSV),
-          parameters=_ASKED | {"position": "at least what is in the log up to here"}),
+          parameters=ASKED | {"position": "at least what is in the log up to here"}),
     Route("PUT", "/views/{view}", TokenScope.ADMIN, "Add a view: SELECT ...", acts=_add),
     Route("DELETE", "/views/{view}", TokenScope.ADMIN, "Drop a view that was added", acts=_drop),
     Route("GET", "/views/{view}/changes", TokenScope.READ, "The rows, and then what changes",
           acts=_changes, forms=(Form.EVENTS, Form.ARROW),
-          parameters=_ASKED | {"after": "a token behind which to go on"}),
+          parameters=LISTENED),
     Route("GET", "/views/{view}/subscribe", TokenScope.READ, "The same over a WebSocket",
-          talk=talk, parameters=_ASKED | {"after": "a token behind which to go on"}),
+          talk=talk, parameters=LISTENED),
     LINK_ROUTE,
 )  # fmt: skip

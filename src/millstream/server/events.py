@@ -73,8 +73,10 @@ class EventStream(Response):
         try:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if telling.done():
-                with suppress(TimeoutError, OSError, ViewGone):  # they may come back
-                    telling.result()
+                with suppress(TimeoutError, OSError):  # they may come back
+                    with suppress(ViewGone):
+                        telling.result()
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             telling.cancel()
             leaving.cancel()

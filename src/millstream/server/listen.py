@@ -21,6 +21,7 @@ from millstream.server.app import ROUTES, make_app
 from millstream.server.corked import CorkedHTTP
 from millstream.server.gate import Gate
 from millstream.server.routes import Route, Run, TokenScope
+from millstream.server.sockets import ClosingSocket, quiet_about_what_is_meant
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
 
 #: So many connections there may be, most of which listen and are silent.
@@ -111,13 +112,16 @@ def bound(port: int) -> socket.socket:
 
 def config_of(app: Any, address: Address = _PLAIN) -> uvicorn.Config:
     """How HTTP is spoken, and what is too much of it."""
-    return uvicorn.Config(
+    made = uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
         ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=_MOST_AT_ONCE,
         timeout_keep_alive=30, timeout_graceful_shutdown=3, lifespan="off",
         h11_max_incomplete_event_size=1 << 16,
         ssl_certfile=address.certificate, ssl_keyfile=address.key, http=CorkedHTTP,
+        ws=ClosingSocket,
     )  # fmt: skip
+    quiet_about_what_is_meant()
+    return made
 
 
 class _Server(uvicorn.Server):

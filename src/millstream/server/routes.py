@@ -6,11 +6,13 @@ coroutine that holds a WebSocket.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from millstream.errors import listing, suggest
 from millstream.olap.tables import AnswerTable
 
 if TYPE_CHECKING:
@@ -132,3 +134,14 @@ class Route:
     example: Any = None
     #: What can stand behind the question mark, with what it means.
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_words(known: Mapping[str, str], words: Iterable[str]) -> None:
+    """Refuse what nobody would look at: without its condition, a question has another answer."""
+    for word, count in Counter(words).items():
+        if word not in known:
+            there = f"there can be: {listing(known)}. " if known else ""
+            hint = f"{there}{suggest(word, known) or ''}".strip()
+            raise Refusal(400, f'nobody knows "{word[:40]}" behind the question mark', hint or None)
+        if count > 1:
+            raise Refusal(400, f"{word} stands twice behind the question mark")

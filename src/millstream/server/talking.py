@@ -11,8 +11,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from millstream.broker.cursor import Subscriber, ViewGone
 from millstream.server.events import TAKE_SECONDS, messages
-from millstream.server.questions import question
-from millstream.server.routes import Refusal
+from millstream.server.questions import LISTENED, question
+from millstream.server.routes import Refusal, check_words
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -28,6 +28,7 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
     await socket.accept("millstream" if "millstream" in protocols else None)
     query = socket.query_params
     try:
+        check_words(LISTENED, [word for word, _ in query.multi_items()])
         wanted = question(run, socket.path_params["view"], query)
         run.check_views()
     except Refusal as refusal:
