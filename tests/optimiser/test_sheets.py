@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -11,8 +12,8 @@ from millstream.calculus.base import Assign
 from millstream.calculus.functions import Filter, Map
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.lineage import carried
-from millstream.calculus.sheets import Sheet, address_text
-from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.sheets import Fed, Sheet, address_text
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Schema, Type, Value
 from millstream.calculus.verify import verified
 from millstream.engine.reference.feed import Event
@@ -21,8 +22,10 @@ from millstream.languages.sheets.translate import translate_workbook
 from millstream.optimiser.hoist_select import hoist_select, refusals
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.optimise import optimise
+from millstream.optimiser.split_sheets import refusals as why_together
+from millstream.optimiser.split_sheets import split_sheets
 from tests.languages.sheets.books import Cells, workbook
-from tests.languages.sheets.generate import sheets_alone, tuples
+from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.laws.runs import on_reference
 
 TRADES = Schema.of(sym=TEXT, price=NUMBER)
@@ -80,15 +83,116 @@ def test_selection_stays_behind_a_sheet_that_keeps_something_for_all_symbols() -
     assert "keeps in one state" in why
 
 
-def test_selection_by_a_number_stays_behind_a_sheet_which_makes_an_error_of_an_infinity() -> None:
-    condition = equal("p", NUMBER, 1.0)
+def test_selection_by_a_number_goes_before_a_sheet_which_makes_null_of_an_infinity() -> None:
+    condition = Call(">", (Column("p", NUMBER), Literal(1.0, NUMBER)), BOOLEAN)
     program = behind(sheet({"C1": "=B1*2"}, {"p": "B1", "t": "C1"}), Filter(condition))
+    after = hoist_select(program)
+    assert ["Filter", "Sheet"] == shown(after)
+    events = {"Trades": [Event(n, ("IBM", x)) for n, x in enumerate((math.inf, 2.0, None, 0.0))]}
+    assert on_reference(program, events)[0] == on_reference(after, events)[0]
+
+
+def test_selection_by_a_cell_that_shows_a_text_knows_that_an_empty_one_is_zero() -> None:
+    program = behind(sheet({"C1": "=A1"}, {"s": "C1"}), Filter(equal("s", TEXT, "0")))
+    after = hoist_select(program)
+    assert ["Filter", "Sheet"] == shown(after)
+    events = {"Trades": [Event(n, (sym, 1.0)) for n, sym in enumerate((None, "IBM", "0"))]}
+    assert 2 == len(on_reference(after, events)[0]["Out"])
+    assert on_reference(program, events)[0] == on_reference(after, events)[0]
+
+
+def test_selection_by_a_cell_that_a_formula_computes_stays() -> None:
+    program = behind(sheet({"C1": '=A1&"x"'}, {"s": "C1"}), Filter(IS_IBM))
     assert program is hoist_select(program)
 
 
-def test_selection_by_a_cell_that_a_formula_fills_stays() -> None:
-    program = behind(sheet({"C1": "=A1"}, {"s": "C1"}), Filter(IS_IBM))
+QUOTES = Schema.of(name=TEXT, ask=NUMBER)
+
+
+def two_inputs(cells: Cells, *outputs: dict[str, str]) -> Program:
+    """A sheet over trades and quotes by symbol: these come to A2 and B2."""
+    bindings = Bindings(
+        (
+            InputBinding(
+                "Trades", (Binding("sym", "A1"), Binding("price", "B1")), "sym", columns=TRADES
+            ),
+            InputBinding(
+                "Quotes", (Binding("name", "A2"), Binding("ask", "B2")), "name", columns=QUOTES
+            ),
+        ),
+        tuple(
+            OutputBinding(name, tuple(Binding(n, cell) for n, cell in shown_.items()))
+            for name, shown_ in zip(("Out", "More"), outputs, strict=False)
+        ),
+    )
+    return translate_workbook(workbook(cells), bindings)
+
+
+BOTH = {
+    "Trades": [Event(1, ("IBM", 1.0)), Event(4, ("MS", 2.0)), Event(6, ("IBM", 5.0))],
+    "Quotes": [Event(2, ("MS", 3.0)), Event(3, ("IBM", 4.0)), Event(5, (None, 4.0))],
+}
+
+
+def test_selection_by_the_key_of_a_sheet_goes_before_all_its_inputs() -> None:
+    plain = two_inputs({"C1": "=B1+B2", "D1": "=A2"}, {"s": "D1", "both": "C1"})
+    program = behind(plain, Filter(IS_IBM))
+    after = hoist_select(program)
+    before, others, _, rest = (op.function for op in after.operators)
+    assert Filter(Call("not", (Call("is_null", (Column("s", TEXT),), BOOLEAN),), BOOLEAN)) == rest
+    assert isinstance(before, Filter)
+    assert isinstance(others, Filter)
+    assert frozenset({"sym"}) == columns_read(before.condition)
+    assert frozenset({"name"}) == columns_read(others.condition)
+    assert after is hoist_select(after)
+    # The first trade of IBM comes before any quote: then nobody knows the symbol of the quote.
+    assert 2 == len(on_reference(after, BOTH)[0]["Out"])
+    assert on_reference(program, BOTH)[0] == on_reference(after, BOTH)[0]
+
+
+def test_selection_that_is_true_of_null_stays_behind_a_sheet_with_two_inputs() -> None:
+    condition = Call("is_null", (Column("s", TEXT),), BOOLEAN)
+    program = behind(two_inputs({"C1": "=B1+B2"}, {"s": "A2", "b": "C1"}), Filter(condition))
     assert program is hoist_select(program)
+
+
+def test_outputs_without_common_cells_are_sheets_with_fewer_inputs() -> None:
+    cells = {"C1": "=SUM(WINDOWROWS(B1,2))", "C2": "=B2*2"}
+    program = two_inputs(cells, {"s": "A1", "sum": "C1"}, {"s": "A2", "double": "C2"})
+    after = split_sheets(program)
+    assert ["Sheet", "Sheet"] == shown(after)
+    assert [("Trades",), ("Quotes",)] == [op.inputs for op in after.operators]
+    keeps, free = (op.function for op in after.operators)
+    assert isinstance(keeps, Sheet)
+    assert isinstance(free, Sheet)
+    types = after.queue_types()
+    assert free.facts((types["Quotes"],), 0).is_stateless
+    assert not keeps.facts((types["Trades"],), 0).is_stateless
+    assert on_reference(program, BOTH)[0] == on_reference(after, BOTH)[0]
+
+
+def test_outputs_that_need_the_same_cells_stay_one_sheet() -> None:
+    cells = {"C1": "=SUM(WINDOWROWS(B1,2))", "C2": "=C1+B2"}
+    program = two_inputs(cells, {"s": "A1", "sum": "C1"}, {"s": "A2", "more": "C2"})
+    assert program is split_sheets(program)
+    assert ["what it sends is made of the same cells"] == [why for _, why in why_together(program)]
+
+
+def test_an_input_that_no_output_needs_is_read_all_the_same_but_none_of_its_columns() -> None:
+    cells = {"C1": "=B1*2", "D1": "=PRE(D1,B1,0)+1"}
+    program = two_inputs(cells, {"double": "C1"}, {"count": "D1"})
+    after = optimise(program)
+    assert ["Duplicate", "Sheet", "Sheet"] == shown(after)
+    assert ["Quotes"] == [q for op in after.operators for q in op.inputs if q == "Quotes"]
+    fed = [
+        cell.rule.column
+        for op in after.operators
+        if isinstance(op.function, Sheet)
+        for cell in op.function.cells
+        if isinstance(cell.rule, Fed)
+    ]
+    assert ["price", "price"] == fed
+    assert on_reference(program, BOTH)[0] == on_reference(after, BOTH)[0]
 
 
 def test_cells_that_only_unread_columns_need_are_left_out_with_their_variables() -> None:
@@ -104,7 +208,7 @@ def test_cells_that_only_unread_columns_need_are_left_out_with_their_variables()
 def test_a_column_that_decides_when_an_output_is_sent_stays() -> None:
     cells = {"C1": "=SELECT(B1,B1>2)", "D1": "=C1+1"}
     program = behind(sheet(cells, {"d": "D1", "p": "B1"}), Map((Assign("d", Column("d", NUMBER)),)))
-    assert program is narrow_columns(program)
+    assert ["d", "p"] == [c.name for c in sheet_of(narrow_columns(program)).outputs[0]]
     events = {"Trades": [Event(n, ("IBM", float(n))) for n in range(5)]}
     assert 5 == len(on_reference(optimise(program), events)[0]["Out"])
 
@@ -125,6 +229,27 @@ def readers(draw: st.DrawFn, program: Program) -> list[Filter | Map]:
     condition = equal(one.name, one.type, wanted[one.type])
     columns = Map(tuple(Assign(n, Column(n, schema[n])) for n in kept))
     return [Filter(condition), columns] if draw(st.booleans()) else [columns]
+
+
+@settings(max_examples=60, deadline=None)
+@given(sheets(outside=True), tuples())
+def test_sheets_that_are_taken_apart_give_the_same(
+    program: Program, events: dict[str, list[Event]]
+) -> None:
+    assert on_reference(program, events)[0] == on_reference(split_sheets(program), events)[0]
+    assert on_reference(program, events)[0] == on_reference(narrow_columns(program), events)[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_what_a_sheet_hands_on_is_what_its_terms_say(data: st.DataObject) -> None:
+    """Also behind sheets with two inputs, of which either may come first."""
+    plain = data.draw(sheets(outside=True))
+    if len(plain.outputs) > 1:
+        return
+    program = behind(plain, *data.draw(readers(plain)))
+    events = data.draw(tuples())
+    assert on_reference(program, events)[0] == on_reference(hoist_select(program), events)[0]
 
 
 @settings(max_examples=40, deadline=None)

@@ -65,7 +65,7 @@ def sheet(cells: dict[str, Any], *, has_key: bool = False) -> Sheet:
             "the values of the last 5 s of S!B1",
         ),
         ({"C1": "=SUM(WINDOWROWS(B1,5,B1))"}, "the last 5 values of S!B1"),
-        ({"C1": "=B1+PRE(C1,B1,0)"}, "the last value of S!B1, S!C1"),
+        ({"C1": "=B1+PRE(C1,B1,0)"}, "the last value of S!C1"),
         # What was selected is read when nothing is selected.
         ({"C1": "=B1+D1", "D1": "=SELECT(B1,B1>2)"}, "the last value of S!D1"),
     ],

@@ -180,9 +180,13 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
 
 
 def _remembered(
-    cells: tuple[SheetCell, ...], outputs: Iterable[tuple[Address, ...]]
+    cells: tuple[SheetCell, ...], outputs: Iterable[tuple[Address, ...]], *, is_brief: bool = False
 ) -> frozenset[Address]:
-    """What windows and PRE look back to, and what is read when it need not have just ticked."""
+    """What windows and PRE look back to, and what is read when it need not have just ticked.
+
+    If it is to be brief, only cells of which the last value is asked for: that of a trigger of PRE
+    is not, and windows keep their own.
+    """
     atoms = tick_atoms(cells)
     none: frozenset[object] = frozenset()
 
@@ -208,9 +212,9 @@ def _remembered(
             case Selected(source, condition):
                 remembered.update(kept((source,), atoms.get(condition, none)))
             case TimeWindow(source, _, _) | CountWindow(source, _, _):
-                remembered.add(source)
+                remembered.update(() if is_brief else (source,))
             case Previous(source, trigger, _):
-                remembered.update((source, trigger))
+                remembered.update((source,) if is_brief else (source, trigger))
     for shown in outputs:
         remembered.update(kept(shown, none.union(*(atoms.get(a, none) for a in shown))))
     return frozenset(remembered)
@@ -274,6 +278,12 @@ class Sheet(Function):
         """The cells with a variable of their own: they are named after these."""
         return tuple(c for c in self.cells if c.address in self.remembered)
 
+    def last_values(self) -> frozenset[Address]:
+        """The cells whose last value is kept; what windows keep is theirs."""
+        shown = (tuple(c.address for c in columns) for columns in self.outputs)
+        values = {c.address for c in self.cells if not isinstance(c.rule, Windows)}
+        return _remembered(self.cells, shown, is_brief=True) & values
+
     def fed(self, index: int) -> tuple[tuple[Address, str], ...]:
         """The cells that an input fills, with its columns."""
         return tuple(
@@ -306,13 +316,12 @@ class Sheet(Function):
             _enough(columns, names, atoms)
             for columns, names in zip(self.outputs, wanted, strict=True)
         )
-        if outputs == self.outputs:
-            return self
         shown = {c.address for columns in outputs for c in columns}
         needed = reached(shown, {c.address: c for c in self.cells})
-        return replace(
-            self, cells=tuple(c for c in self.cells if c.address in needed), outputs=outputs
-        )
+        cells = tuple(c for c in self.cells if c.address in needed)
+        if outputs == self.outputs and len(cells) == len(self.cells):
+            return self
+        return replace(self, cells=cells, outputs=outputs)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Sheet", is_relation=False)

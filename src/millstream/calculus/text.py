@@ -20,6 +20,7 @@ from millstream.calculus.judging import Shown
 from millstream.calculus.ordering import JOINED, NEIGHBOURS, PLACES
 from millstream.calculus.procedure_text import work_lines
 from millstream.calculus.script_text import script_lines, table_lines
+from millstream.calculus.sheet_shown import sheet_shown
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.sketches import WHOLE
@@ -48,6 +49,13 @@ def render_operator(op: Operator) -> str:
     left = ", ".join([*map(_name, op.outputs), *(f"${_name(v)}" for v in op.writes)])
     right = ", ".join([*map(_name, op.inputs), *(f"${_name(v)}" for v in op.reads)])
     return f"({left}) <- {render_function(op.function)}({right});"
+
+
+def shown_lines(function: functions.Function) -> list[str]:
+    """A function for people, who need not be able to write it."""
+    if isinstance(function, Sheet):
+        return sheet_shown(function)
+    return render_function(function).split("\n")
 
 
 def render_function(function: functions.Function) -> str:

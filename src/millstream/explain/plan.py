@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import render_function
+from millstream.calculus.text import render_function, shown_lines
 from millstream.draw import Box, draw
 from millstream.errors import UsageError
 from millstream.explain.records import Record, records_text
@@ -171,7 +171,7 @@ def _step_lines(step: Step) -> list[str]:
     lines = [
         f"  {record['step']}   [{record['runs']}]",
         f"    from {record['inputs']} to {record['outputs'] or 'variables only'}",
-        *(f"    {one}" for one in str(record["functions"]).split("\n")),
+        *(f"    {line}" for op in step.operators for line in shown_lines(op.function)),
     ]
     return [*lines, f"    no kernel: {step.fallback}"] if step.fallback else lines
 

@@ -14,11 +14,19 @@ only renames goes by its old name before it:
     before  (q) <- Map[sym = symbol](trades); (out) <- Filter[sym == "IBM"](q);
     after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Map[sym = symbol](q);
 
-So does a text that goes through a cell of a sheet, if the sheet keeps nothing or keeps it by that
-text:
+So does what goes through cells of a sheet, if the sheet keeps nothing or keeps it by that
+column; an infinity leaves as null, and a cell that shows an empty one as zero (`sheet_terms`):
 
     before  (q) <- Sheet[by symbol; sym = A3, ...](trades); (out) <- Filter[sym == "IBM"](q);
     after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Sheet[by symbol; sym = A3, ...](q);
+
+A sheet with several inputs may send a tuple before anything has come to the cell with the key; if
+the condition is not true of null, that is all that is left to ask:
+
+    before  (q) <- Sheet[by s, sym; sym = A3, ...](trades, quotes);
+            (out) <- Filter[sym == "IBM"](q);
+    after   (a) <- Filter[s == "IBM"](trades); (b) <- Filter[sym == "IBM"](quotes);
+            (q) <- Sheet[by s, sym; sym = A3, ...](a, b); (out) <- Filter[not is_null(sym)](q);
 
 Of a condition `a and b` the half that can move moves:
 
@@ -31,7 +39,7 @@ One that meets another on its way moves on together with it, or without it if th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from millstream.calculus.base import Facts
@@ -39,9 +47,21 @@ from millstream.calculus.functions import Filter, Join, Lookup, Map
 from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.lineage import carried
 from millstream.calculus.rename import substitute
+from millstream.calculus.sheet_terms import carried_keys, carried_terms
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.terms import Column, all_of, columns_read, conjuncts
+from millstream.calculus.terms import (
+    Call,
+    Column,
+    Literal,
+    Term,
+    all_of,
+    columns_read,
+    conjuncts,
+    is_known,
+    walk,
+)
 from millstream.calculus.types import TIME_COLUMN, QueueType
+from millstream.optimiser.fold_constants import folded
 
 
 def hoist_select(program: Program) -> Program:
@@ -74,17 +94,18 @@ def hoist_select(program: Program) -> Program:
                 waiting.append(both)
             continue
         inputs = tuple(types[q] for q in below.inputs)
-        selects = _hoisted(select, below, inputs, shared)
-        if isinstance(selects, str):
+        parted = _parted(select, below, inputs, shared)
+        if parted is None:
             halves = _halves(select, below, inputs, shared)
             if halves:
                 instead[id(select)] = list(halves)
                 producers[select.outputs[0]] = halves[1]
                 waiting += reversed(halves)
             continue
-        moved = _behind(below, selects, select.outputs)
-        instead[id(select)], instead[id(below)] = [], [*selects, moved]
-        for op in (*selects, moved):
+        selects, rest = parted
+        moved = _behind(below, selects, rest[0].inputs if rest else select.outputs)
+        instead[id(select)], instead[id(below)] = rest, [*selects, moved]
+        for op in (*selects, moved, *rest):
             producers.update(dict.fromkeys(op.outputs, op))
         types.update({s.outputs[0]: types[s.inputs[0]] for s in selects})
         moved_ones.update(map(id, selects))
@@ -117,6 +138,16 @@ def _met(first: Operator, second: Operator) -> Operator:
     return replace(second, function=Filter(both), inputs=first.inputs)
 
 
+def _parted(
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
+) -> tuple[list[Operator], list[Operator]] | None:
+    """The selections to be made before an operator, and what is left to ask behind it."""
+    selects = _hoisted(select, below, inputs, shared)
+    if not isinstance(selects, str):
+        return selects, []
+    return _by_keys(select, below, inputs, shared)
+
+
 def _hoisted(
     select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
 ) -> list[Operator] | str:
@@ -133,7 +164,7 @@ def _hoisted(
         return f"other readers of what {below.id} gives want all rows"
     old = _old_names(below, inputs, reads)
     if old is not None:
-        if any(term.name != name for name, term in old.items()):
+        if any(not isinstance(t, Column) or t.name != name for name, t in old.items()):
             condition = substitute(select.function.condition, dict(old))
             select = replace(select, function=Filter(condition))
         chosen = [0]
@@ -181,6 +212,52 @@ def _halves(
     return first, replace(select, function=Filter(staying), inputs=between)
 
 
+def _by_keys(
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
+) -> tuple[list[Operator], list[Operator]] | None:
+    """Selections by the key of a sheet before all its inputs, and what is left to ask behind it."""
+    assert isinstance(select.function, Filter)
+    if not isinstance(below.function, Sheet) or len(inputs) == 1:
+        return None
+    if len(below.outputs) != 1 or not shared.isdisjoint(below.variables):
+        return None
+    keys = [carried_keys(below.function, inputs, index) for index in range(len(inputs))]
+    parts = conjuncts(select.function.condition)
+    moving = [p for p in parts if _is_of_one(p, frozenset(keys[0])) and not _asks_for_nulls(p)]
+    if not moving:
+        return None
+    asked = dict.fromkeys(t for p in moving for t in walk(p) if isinstance(t, Column))
+    staying = dict.fromkeys([is_known(column) for column in asked])
+    staying |= dict.fromkeys(p for p in parts if p not in moving)
+    before, behind = all_of(moving), all_of(staying)
+    assert before is not None
+    assert behind is not None
+    selects = [
+        Operator(Filter(substitute(before, terms)), (q,), (f"{q}.selected",), origin=select.origin)
+        for q, terms in zip(below.inputs, keys, strict=True)
+    ]
+    rest = replace(select, function=Filter(behind), inputs=(f"{select.outputs[0]}.selected",))
+    return selects, [rest]
+
+
+def _is_of_one(condition: Term, names: frozenset[str]) -> bool:
+    """Whether a condition reads one of some columns: of several only one may be null."""
+    reads = columns_read(condition)
+    return len(reads) == 1 and reads <= names
+
+
+def _asks_for_nulls(condition: Term) -> bool:
+    """Whether a condition may hold where its column is null, or asks only whether it is."""
+    match condition:
+        case Call("not", (Call("is_null", (Column(),)),)):
+            return True
+    nulls: dict[str, Term] = {
+        t.name: Literal(None, t.type) for t in walk(condition) if isinstance(t, Column)
+    }
+    value = folded(substitute(condition, nulls))
+    return not isinstance(value, Literal) or value.value is True
+
+
 def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) -> Operator:
     """An operator that reads what was selected, and gives what was selected of its output."""
     selected = {s.inputs[0]: s.outputs[0] for s in selects}
@@ -189,9 +266,16 @@ def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) 
 
 def _old_names(
     below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[str]
-) -> dict[str, Column] | None:
+) -> Mapping[str, Term] | None:
     """What a Map or a sheet takes as it is, under whatever name, of the columns that are read."""
-    if not isinstance(below.function, (Map, Sheet)):
+    if isinstance(below.function, Sheet):
+        terms = carried_terms(below.function, inputs)
+        if not reads <= terms.keys():
+            return None
+        old_terms = {name: terms[name] for name in reads}
+        asked = frozenset[str]().union(*map(columns_read, old_terms.values()))
+        return old_terms if _never_meet(below.function.facts(inputs, 0), asked) else None
+    if not isinstance(below.function, Map):
         return None
     names = carried(below, inputs, 0)
     if not all(names.get(name, TIME_COLUMN) != TIME_COLUMN for name in reads):

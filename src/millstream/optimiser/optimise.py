@@ -40,6 +40,8 @@ from millstream.optimiser.share_common import refusals as of_twins
 from millstream.optimiser.share_common import share_common
 from millstream.optimiser.split_by_rates import refusals as of_rates
 from millstream.optimiser.split_by_rates import split_by_rates
+from millstream.optimiser.split_sheets import refusals as of_sheets
+from millstream.optimiser.split_sheets import split_sheets
 from millstream.optimiser.split_stateless import refusals as of_stateless
 from millstream.optimiser.split_stateless import split_stateless
 from millstream.optimiser.sum_in_parts import refusals as of_totals
@@ -53,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,  # before all: what is known needs no place
     drop_identities,  # after: a condition may have turned out to be true
     join_then_split,  # before others look at what lies between
+    split_sheets,  # before selections move: they cannot pass what others want whole
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
     order_selects,  # after: all conditions of one place are together
@@ -114,6 +117,7 @@ REASONS: dict[str, str] = {
     "sum_in_parts": "all rows of a total would have to come together in one place; now only the "
     "sums of parts do, and they change only when the window slides",
     "fuse": "nothing has to be handed from one to the other",
+    "split_sheets": "it has no cell in common with the rest, needs fewer inputs or keeps nothing",
     "split_stateless": "it has no variables and gives one item for each, so copies of it can "
     "take turns",
     "split_by_rates": "a firing sees nothing of another, takes and sends always as many items, so "
@@ -130,7 +134,7 @@ TOLD_BY: dict[Pass, Callable[[Program], Iterator[tuple[Operator, str]]]] = {
     join_then_split: of_turns, order_selects: of_conditions, split_by_rates: of_rates,
     first_in_groups: of_groups, index_joins: of_equations, look_up_joins: of_joins,
     share_common: of_twins, narrow_columns: of_columns, combine_linear: of_linear,
-    order_joins: of_orders,
+    order_joins: of_orders, split_sheets: of_sheets,
 }  # fmt: skip
 
 #: After a turn of all passes little is left to do for a second, and next to nothing for more.

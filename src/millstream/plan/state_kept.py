@@ -19,7 +19,6 @@ from millstream.calculus.sheets import (
     HIDDEN_SHEET,
     Address,
     CountWindow,
-    Previous,
     Sheet,
     TimeWindow,
     address_text,
@@ -200,16 +199,11 @@ def _cells(function: Sheet, inputs: Sizes) -> Size | None:
     if not function.remembered:
         return None
     parts = _windows_of(function)
-    others = {c.rule.source for c in function.cells if isinstance(c.rule, Previous)}
-    others |= function.remembered - others - _windowed(function)
-    if others:
-        parts.append(f"the last value of {_named(others)}")
+    values = function.last_values()
+    if values:
+        parts.append(f"the last value of {_named(values)}")
     key = function.keys[:1]  # that of the other inputs is the same under other names
     return _per_key(f"{'; '.join(parts)}{for_each(key)}", key)
-
-
-def _windowed(sheet: Sheet) -> set[Address]:
-    return {c.rule.source for c in sheet.cells if isinstance(c.rule, (TimeWindow, CountWindow))}
 
 
 def _windows_of(sheet: Sheet) -> list[str]:
