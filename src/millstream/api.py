@@ -36,7 +36,7 @@ from millstream.engine.given import (
     writer_given,
 )
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
-from millstream.engine.settings import check_options
+from millstream.engine.settings import check_folder, check_options
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.finished import CallingWriter, OnChange
 from millstream.finished import Finished as Finished  # noqa: PLC0414 - so that mypy knows it
@@ -232,8 +232,11 @@ class Compiled:
         optimised = self._optimised(written, only, without, inputs or {}, sample, relaxed=relaxed)
         program = _as_begun(written, optimised, options)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        job_inputs = {name: framed(given) for name, given in job_inputs.items()}
+        job_inputs = {name: framed(given, name) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
+        for name, function in called.items():
+            if not callable(function):
+                raise UsageError(f'on_change of "{name}" is to be a function, not {function!r}')
         job_outputs = dict(self.sinks) | outputs_of(program, outputs or {})
         with ExitStack() as stack:
             if engine == "local":
@@ -352,6 +355,8 @@ class Compiled:
         refuse_overlaps(
             locations, located(outputs), is_following=is_following, checkpoint=checkpoint
         )
+        if checkpoint is not None:
+            check_folder(Path(checkpoint))
         readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
 

@@ -31,7 +31,7 @@ from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, QueueType, Val
 from millstream.engine.job import Report
 from millstream.errors import UsageError, listing, suggest
 from millstream.plan.batch import Batch
-from millstream.values.instants import micros_of
+from millstream.values.instants import micros_of, parse_time
 
 #: How many rows of an output a notebook shows.
 SHOWN_ROWS = 20
@@ -65,7 +65,7 @@ class Finished:
         return [row for batch in self._batches(output) for row in as_dictionaries(batch)]
 
     def state(
-        self, output: str | None = None, as_of: int | datetime | None = None
+        self, output: str | None = None, as_of: int | datetime | str | None = None
     ) -> list[dict[str, Value]]:
         """The rows of a table as it stands at the end, or stood at a time."""
         rows: list[dict[str, Value]] = self._standing(output, as_of).to_pylist()
@@ -76,7 +76,7 @@ class Finished:
         output: str | None = None,
         *,
         state: bool = False,
-        as_of: int | datetime | None = None,
+        as_of: int | datetime | str | None = None,
     ) -> Any:
         """An output as a table of Arrow: its rows or changes, or with `state` what stands.
 
@@ -94,7 +94,7 @@ class Finished:
         output: str | None = None,
         *,
         state: bool = False,
-        as_of: int | datetime | None = None,
+        as_of: int | datetime | str | None = None,
     ) -> Any:
         """The same as a data frame of pandas."""
         needed("pandas", "to_pandas()")
@@ -105,7 +105,7 @@ class Finished:
         output: str | None = None,
         *,
         state: bool = False,
-        as_of: int | datetime | None = None,
+        as_of: int | datetime | str | None = None,
     ) -> Any:
         """The same as a data frame of Polars."""
         polars = needed("polars", "to_polars()")
@@ -125,7 +125,7 @@ class Finished:
         return html_table(f"{name}: {table.num_rows:,} {word}", table)
 
     def _standing(
-        self, output: str | None, as_of: int | datetime | None, *, is_plain: bool = True
+        self, output: str | None, as_of: int | datetime | str | None, *, is_plain: bool = True
     ) -> Any:
         from millstream.connectors.arrow_out import arrow_table, standing_table
 
@@ -133,7 +133,7 @@ class Finished:
         if not self.types[name].is_relation:
             raise UsageError(f'"{name}" is a stream, which has no state', hint="use rows()")
         changes = arrow_table(self._batches(name), self.types[name], is_plain=is_plain)
-        return standing_table(changes, None if as_of is None else micros_of(as_of))
+        return standing_table(changes, None if as_of is None else _instant(as_of))
 
     def _name(self, output: str | None) -> str:
         names = self.names
@@ -152,6 +152,14 @@ class Finished:
     def _batches(self, output: str | None) -> list[Batch]:
         batches: list[Batch] = self.writers[self._name(output)].batches
         return batches
+
+
+def _instant(moment: int | datetime | str) -> int:
+    """A moment as it may be given: also as text in ISO 8601."""
+    micros = parse_time(moment) if isinstance(moment, str) else micros_of(moment)
+    if micros is None:
+        raise UsageError(f'"{moment}" is not a time', hint="such as 2026-01-05T09:30:00Z")
+    return micros
 
 
 def as_dictionaries(batch: Batch) -> Iterator[dict[str, Value]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -78,8 +79,8 @@ def test_an_untraceable_callable_without_columns_is_told() -> None:
     ("row", "message"),
     [
         ({"symbol": "IBM", "price": 1.0}, 'row 1 of "trades" has no time'),
-        ({"_time": 1, "symbol": 7, "price": 1.0}, "expected symbol to be a text, got 7"),
-        ({"_time": 1, "symbol": "IBM", "price": "x"}, "expected price to be a number, got 'x'"),
+        ({"_time": 1, "symbol": 7, "price": 1.0}, "symbol: expected a text, got 7"),
+        ({"_time": 1, "symbol": "IBM", "price": "x"}, "price: expected a number, got 'x'"),
     ],
 )  # fmt: skip
 def test_rows_that_do_not_fit_are_told(row: dict[str, Any], message: str) -> None:
@@ -134,3 +135,45 @@ def test_a_misspelt_key_of_a_row_is_told() -> None:
     job = millstream.compile_flow(out=trades())
     with pytest.raises(UsageError, match='unknown column "prise"'):
         job.run({"trades": [{"_time": 1, "symbol": "IBM", "prise": 1.0}]})
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_row_can_be_unpacked_into_a_dictionary(engine: str) -> None:
+    by_term = trades().map(lambda r: {**r, "double": r.price * 2, "symbol": "X"})
+    as_it_is = trades().map(lambda r: r)
+    row_by_row = trades().map(
+        lambda r: {**r, "price": r.price if r.price > 1 else 0.0}, symbol="text", price="number"
+    )
+    job = millstream.compile_flow(by_term=by_term, as_it_is=as_it_is, row_by_row=row_by_row)
+    given = [{"_time": 1, "symbol": "IBM", "price": 1.5}, {"_time": 2, "symbol": "A", "price": 0.5}]
+    result = job.run({"trades": given}, engine=engine)
+    assert given == result.rows("as_it_is")
+    changed = [row | {"double": row["price"] * 2, "symbol": "X"} for row in given]  # type: ignore[operator]
+    assert changed == result.rows("by_term")
+    assert [given[0], given[1] | {"price": 0.0}] == result.rows("row_by_row")
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (lambda r: {"x": len(r.symbol)}, 'call("length", column)'),
+        (lambda r: {"x": r.symbol.startswith("I")}, 'call("starts_with", column)'),
+        (lambda r: {"x": r.price**2}, 'call("power", column)'),
+        (lambda r: {"x": "I" in r.symbol}, 'call("contains", column)'),
+    ],
+)
+def test_what_python_would_answer_itself_has_a_function(function: Any, advice: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(advice)):
+        trades().map(function)
+
+
+def test_what_is_wrongly_asked_of_a_result_is_told() -> None:
+    job = millstream.compile_flow(last=trades().latest("symbol"))
+    rows = [{"_time": 1_000_000, "symbol": "IBM", "price": 1.5}]
+    result = job.run({"trades": rows}, engine="reference")
+    assert 1 == len(result.state(as_of="1970-01-01T00:00:01Z"))
+    assert [] == result.state(as_of="1970-01-01T00:00:00Z")
+    with pytest.raises(UsageError, match='"noon" is not a time'):
+        result.state(as_of="noon")
+    with pytest.raises(UsageError, match='on_change of "last" is to be a function, not 5'):
+        job.run({"trades": rows}, on_change={"last": 5})  # type: ignore[dict-item]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -119,3 +122,95 @@ def test_streams_have_no_state_and_names_are_told() -> None:
         result.rows()
     with pytest.raises(UsageError, match='no output "c"'):
         result.to_arrow("c")
+
+
+GAPS = [3, None, 5]
+NOON = 1_769_860_800_000_000
+
+
+def values() -> millstream.Compiled:
+    seen = millstream.stream("seen", time="at", at="time", n="integer", k="text", due="time")
+    return millstream.compile_flow(out=seen.map(lambda r: {"n": r.n, "k": r.k, "due": r.due}))
+
+
+def given_rows(*, n: Any, k: Any = "a", at: Any = T0, due: Any = None) -> list[dict[str, Any]]:
+    return [{"at": at, "n": n, "k": k, "due": due}]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+@pytest.mark.parametrize("kind", ["pandas", "decimals", "floats", "parquet", "lazy"])
+def test_integers_with_gaps_come_as_other_numbers(kind: str, engine: str, tmp_path: Path) -> None:
+    columns = {"at": TIMES, "n": GAPS, "k": ["a", None, "b"], "due": [None, None, None]}
+    table = pa.table(columns)
+    frame: Any = pd.DataFrame(columns)
+    assert "float64" == frame["n"].dtype
+    if kind == "decimals":
+        frame = table.set_column(1, "n", table["n"].cast(pa.decimal128(22, 2)))
+    elif kind == "floats":
+        frame = table.set_column(1, "n", table["n"].cast(pa.float32()))
+    elif kind == "parquet":
+        frame.to_parquet(tmp_path / "seen.parquet")
+        frame = tmp_path / "seen.parquet"
+    elif kind == "lazy":
+        frame = pl.DataFrame(columns).lazy()
+    rows = values().run({"seen": frame}, engine=engine).rows("out")
+    assert GAPS == [row["n"] for row in rows]
+    assert ["a", None, "b"] == [row["k"] for row in rows]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_numbers_that_are_not_whole_are_rejected_row_by_row(engine: str) -> None:
+    odd = [1.5, float("nan"), 2.0**63, 4.0, -(2.0**63), float("inf")]
+    table = pa.table({"at": [T0] * 6, "n": odd, "k": ["a"] * 6, "due": pa.nulls(6)})
+    result = values().run({"seen": table}, engine=engine)
+    assert [4, -(2**63)] == [row["n"] for row in result.rows("out")]
+    assert (6, 4) == (result.report.inputs["seen"].read, result.report.inputs["seen"].rejected)
+    assert "expected an integer, got 1.5" in result.report.rejections["seen"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (given_rows(n=np.int8(3), k=np.str_("x")), (3, "x", None)),
+        (given_rows(n=3.0, due=date(2026, 1, 31)), (3, "a", NOON - 43_200_000_000)),
+        (given_rows(n=float("nan"), k=float("nan"), due=pd.NaT), (None, None, None)),
+        (given_rows(n=pd.NA, k=pd.NA, due=np.datetime64("NaT")), (None, None, None)),
+        (given_rows(n=Decimal("7.00"), due=np.datetime64("2026-01-31T12", "h")), (7, "a", NOON)),
+        (given_rows(n=1, due="2026-01-31T13:00:00+01:00"), (1, "a", NOON)),
+        (given_rows(n=1, at="2026-01-31T12:00:00Z", due=float(NOON)), (1, "a", NOON)),
+    ],
+)
+def test_values_of_other_packages_are_what_they_mean(
+    given: list[dict[str, Any]], expected: tuple[Any, ...]
+) -> None:
+    (row,) = values().run({"seen": given}, engine="reference").rows("out")
+    assert (NOON, *expected) == tuple(row.values())
+
+
+@pytest.mark.parametrize("kind", ["rows", "arrow"])
+def test_a_unit_counts_in_every_column_of_times(kind: str) -> None:
+    rows = given_rows(n=1, at=NOON // 1_000_000, due=NOON // 1_000_000 + 1)
+    given: Any = rows if kind == "rows" else pa.Table.from_pylist(rows)
+    (row,) = values().with_units("seen=s").run({"seen": given}, engine="reference").rows("out")
+    assert (NOON, NOON + 1_000_000) == (row["_time"], row["due"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, 'the rows of "seen" cannot be None'),
+        (7, 'the rows of "seen" cannot be 7'),
+        (COLUMNS, r"give a file, a list of dictionaries, or a table"),
+        ([(1, 2)], r"row 1 of \"seen\": expected a dictionary, got \(1, 2\)"),
+        (np.zeros(2), "row 1 of .*expected a dictionary"),
+        ([{1: 2}], 'unknown column "1"'),
+        (given_rows(n=1.5), "n: expected an integer, got 1.5"),
+        (given_rows(n=Decimal("inf")), "n: expected an integer"),
+        (given_rows(n=1, due="noon"), "due: expected a time, got"),
+        (given_rows(n=1, at=pd.NaT), "has no time"),
+        (pd.DataFrame([[1, 2]], columns=["n", "n"]), 'the table of "seen" cannot be taken'),
+    ],
+)
+def test_what_is_no_table_is_told(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        values().run({"seen": given}, engine="reference")

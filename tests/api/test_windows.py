@@ -138,6 +138,11 @@ def test_what_needs_a_key_says_so() -> None:
     [
         (lambda: s().range("5 apples"), "5 apples"),
         (lambda: s().rows(0), "at least one row"),
+        (lambda: s().tumble("0 s"), "a size must be longer than nothing"),
+        (lambda: s().tumble("-1 s"), "a size must be longer than nothing"),
+        (lambda: s().hop("0 s", "1 s"), "a slide must be longer than nothing"),
+        (lambda: s().hop("1 us", "1 s"), "in more than 1000 windows"),
+        (lambda: s().session("-1 s"), "a gap must be longer than nothing"),
         (lambda: s().rows(2, by="x"), '"x"'),
         (lambda: s().now().aggregate(by="x", n="count"), 'unknown column "x"'),
         (lambda: s().now().aggregate(), "nothing to aggregate"),

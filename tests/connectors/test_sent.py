@@ -126,7 +126,7 @@ def test_a_batch_that_may_be_missing_is_posted_again_under_the_same_key(
         ("http://127.0.0.1:9/hook", "could not be posted: Connection refused"),
         ("http://no.such.host.invalid/hook", "could not be posted"),
         ("http://127.0.0.1:9/hook?format=xml", 'cannot be posted as "xml"'),
-        ("https://hooks.example.org", "names no name"),
+        ("https://hooks.example.org", "names no path behind its host"),
         ("https:///hook", "names no host"),
         ("http://127.0.0.1:x/hook", '"x" is no port'),
         ("http://127.0.0.1:99999/hook", '"99999" is no port'),

@@ -42,8 +42,10 @@ def can_hold(kind: Kind, arrow: Any, unit: str | None = None) -> bool:
             return bool(
                 types.is_floating(arrow) or types.is_integer(arrow) or types.is_decimal(arrow)
             )
-        case Kind.INTEGER:
-            return bool(types.is_integer(arrow))
+        case Kind.INTEGER:  # with nulls, pandas makes floats of them
+            return bool(
+                types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow)
+            )
         case Kind.BOOLEAN:
             return bool(types.is_boolean(arrow))
         case Kind.TEXT:
@@ -87,11 +89,31 @@ def _boolean(type_: Type, array: Any) -> Taken:
 
 
 def _integer(type_: Type, array: Any) -> Taken:
+    """Integers of any width, and other numbers as far as they are whole."""
+    if not pa.types.is_integer(array.type):
+        return _whole(type_, array)
     unfit = None
     if array.type == pa.uint64():
         unfit = _true(pc.greater(array, pa.scalar(INT64_MAX, pa.uint64())))
     plain = vector_from_arrow(INTEGER, pc.cast(array, pa.int64(), safe=False))
     return Vector(type_, plain.values, plain.valid), unfit
+
+
+def _whole(type_: Type, array: Any) -> Taken:
+    if pa.types.is_decimal(array.type):
+        exact = array.to_pylist()
+        fits = [d is None or (d == d // 1 and -INT64_MAX - 1 <= d <= INT64_MAX) for d in exact]
+        whole = [int(d) if d is not None and fit else None
+                 for d, fit in zip(exact, fits, strict=True)]  # fmt: skip
+        unfit = ~np.array(fits, np.bool_)
+        return vector_of(type_, whole), unfit if unfit.any() else None
+    numbers = vector_from_arrow(NUMBER, pc.cast(array, pa.float64(), safe=False))
+    fits = (numbers.values == np.floor(numbers.values)) & (
+        (numbers.values >= -(2.0**63)) & (numbers.values < 2.0**63)
+    )
+    unfit = ~fits & numbers.mask()
+    values = np.where(fits, numbers.values, 0.0).astype(np.int64)
+    return Vector(type_, values, numbers.valid), unfit if unfit.any() else None
 
 
 def _moment(type_: Type, array: Any) -> Taken:
@@ -218,6 +240,8 @@ def why_unfit(type_: Type, cell: Any, style: TimeStyle = PLAIN) -> str:
         except Unfit as unfit:
             return str(unfit)
         raise AssertionError(raw)
+    if type_.kind is Kind.INTEGER and not pa.types.is_integer(cell.type):
+        return f"expected an integer, got {cell[0].as_py()}"
     if pa.types.is_integer(cell.type) or pa.types.is_floating(cell.type):
         return f"{cell[0].as_py()} does not fit a 64-bit integer"
     if style.zone and pa.types.is_timestamp(cell.type) and cell.type.tz is None:

@@ -14,6 +14,7 @@ from millstream.calculus.graph import Input
 from millstream.connectors.arrow_rows import ArrowRows, check_types
 from millstream.connectors.chunks import Chunk
 from millstream.connectors.layout import as_declared, layout_in
+from millstream.errors import UsageError
 
 _ROWS = 65_536
 
@@ -28,9 +29,20 @@ def is_frame(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__")
 
 
-def framed(given: Any) -> Any:
-    """A table as one of Arrow, which can be read more than once; all else as it is."""
-    return pa.table(given) if is_frame(given) else given
+def framed(given: Any, name: str = "") -> Any:
+    """A table as one of Arrow, which can be read more than once; all else as it is.
+
+    Tables that are only worked out when somebody collects them, such as those of Polars, are.
+    """
+    if not is_frame(given) and callable(getattr(given, "collect", None)):
+        given = given.collect()
+    if not is_frame(given):
+        return given
+    try:
+        return pa.table(given)
+    except (ValueError, TypeError) as reason:
+        why = (str(reason).splitlines() or [type(reason).__name__])[0]
+        raise UsageError(f'the table of "{name}" cannot be taken: {why}') from None
 
 
 class FrameReader:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from millstream.calculus.graph import Input
 from millstream.calculus.terms import fitted
 from millstream.calculus.types import (
-    DURATION,
     INTEGER,
     START_OF_TIME,
     TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
-    Field,
+    Kind,
     Row,
     Type,
     Value,
@@ -26,10 +23,10 @@ from millstream.connectors.chunks import Reader, Writer
 from millstream.connectors.frames import FrameReader, framed, is_frame
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
+from millstream.connectors.python_values import held
 from millstream.connectors.time_style import TimeStyle
-from millstream.connectors.values import time_of
+from millstream.connectors.values import EXPECTED, Unfit
 from millstream.errors import UsageError, suggest
-from millstream.values.instants import micros_in, micros_of
 
 if TYPE_CHECKING:
     from millstream.connectors.write import Shape
@@ -38,59 +35,63 @@ if TYPE_CHECKING:
 OutputGiven = str | Path | Location | Writer
 
 
+#: Values of these types mean what they are.
+_HELD = {Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool}
+
+
 def items_given(
     input_: Input, rows: Iterable[Mapping[str, Value]]
 ) -> Iterator[tuple[int, Row, int]]:
     """Dictionaries as items; integers become numbers where a number is wanted."""
     known = {TIME_COLUMN, WEIGHT_COLUMN, input_.time, *input_.type.schema.names}
+    time_column = input_.time or TIME_COLUMN
+    style = TimeStyle(input_.unit, input_.zone, input_.time_format)
     for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise UsageError(
+                f'row {number} of "{input_.name}": expected a dictionary, got {row!r:.80}',
+                hint=f'such as {{"{time_column}": 0, ...}}',
+            )
         strange = next((key for key in row if key not in known), None)
         if strange is not None and any(name not in row for name in input_.type.schema.names):
             raise UsageError(
                 f'row {number} of "{input_.name}": unknown column "{strange}"',
-                hint=suggest(strange, input_.type.schema.names),
+                hint=suggest(str(strange), input_.type.schema.names),
             )
         if input_.is_log:
             refuse_weights(input_, tuple(row), f"row {number}")
-        time_column = input_.time or TIME_COLUMN
-        time = START_OF_TIME if input_.is_read_once else row.get(time_column)
-        is_moment = isinstance(time, datetime)
-        time = number if input_.is_numbered else _plain(time, TIME, input_.zone)
+        if input_.is_read_once or input_.is_numbered:
+            time: Value = START_OF_TIME if input_.is_read_once else number
+        else:
+            time = _value(input_, time_column, TIME, row.get(time_column), number, style)
         weight = row.get(WEIGHT_COLUMN, 1)
-        if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
+        if time is None or not _is_of(weight, INTEGER):
             raise UsageError(
                 f'row {number} of "{input_.name}" has no time',
                 hint=f'give "{time_column}" in microseconds since 1970, or a datetime',
             )
         assert isinstance(time, int) and isinstance(weight, int)
-        if input_.unit is not None and not (input_.is_read_once or is_moment):
-            time = time_of(str(time), TimeStyle(input_.unit))
         yield (
             time,
-            tuple(_value(input_, f, row.get(f.name), number) for f in input_.type.schema),
+            tuple(
+                _value(input_, f.name, f.type, row.get(f.name), number, style)
+                for f in input_.type.schema
+            ),
             weight,
         )
 
 
-def _value(input_: Input, field_: Field, value: Value, number: int) -> Value:
+def _value(
+    input_: Input, column: str, type_: Type, value: Value, number: int, style: TimeStyle
+) -> Value:
     try:
-        return fitted(_plain(value, field_.type, input_.zone), field_.type)
-    except TypeError as error:
-        raise UsageError(
-            f'row {number} of "{input_.name}": expected {field_.name} to be a {field_.type}, '
-            f"got {value!r}"
-        ) from error
-
-
-def _plain(value: Any, type_: Type, zone: str | None) -> Any:
-    """Moments and lengths of time of Python as microseconds; a naive moment is in the zone."""
-    if type_ == TIME and isinstance(value, datetime):
-        if value.tzinfo is None and zone is not None:
-            value = value.replace(tzinfo=ZoneInfo(zone))
-        return micros_of(value)
-    if type_ == DURATION and isinstance(value, timedelta):
-        return micros_in(value)
-    return value
+        is_held = type(value) is _HELD.get(type_.kind)  # as most are
+        return fitted(value if is_held else held(value, type_, style), type_)
+    except (TypeError, Unfit) as error:
+        is_told = isinstance(error, Unfit)
+        wanted = EXPECTED[type_.kind]
+        why = f"{column}: {error if is_told else f'expected {wanted}, got {value!r:.80}'}"
+        raise UsageError(f'row {number} of "{input_.name}": {why}') from error
 
 
 def _is_of(value: object, type_: Type) -> bool:
@@ -139,6 +140,11 @@ def plain_reader(input_: Input, given: Any, *, is_following: bool = False) -> Re
         )
     if not isinstance(given, (str, Path, Location)):
         given = framed(given).to_pylist() if is_frame(given) else given
+        if isinstance(given, Mapping) or not isinstance(given, Iterable):
+            raise UsageError(
+                f'the rows of "{input_.name}" cannot be {given!r:.80}',
+                hint="give a file, a list of dictionaries, or a table of Arrow, pandas or Polars",
+            )
         reader = MemoryReader(input_, items_given(input_, given))
         return QuestionedReader(reader, input_, f'rows of "{input_.name}"')
     location = location_of(given)

@@ -44,8 +44,6 @@ def check_options(options: Mapping[str, Any]) -> None:
     threads = options.get("threads")
     if threads is not None and threads < 1:
         raise UsageError(f"there must be at least one thread, got {threads}")
-    if checkpoint is not None:
-        check_folder(Path(checkpoint))
 
 
 def check_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from millstream.calculus.library.event_windows import END, START, stretches
+from millstream.calculus.library.event_windows import END, MOST_WINDOWS, START, stretches
 from millstream.calculus.types import DURATION, TIME_COLUMN
 from millstream.queries import ast
 from millstream.queries.tokens import Cursor
@@ -32,8 +32,6 @@ _KEY = {
     "the slide, then the size",
     "session": "GROUP BY SESSION(time, INTERVAL '5' MINUTES)",
 }
-#: In so many windows a row may be; each of them is a row.
-_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +188,8 @@ class FrameReader:
         for word, (length, span) in given.items():
             if length < 1 and word != "offset":
                 self.cursor.fail(f"a {word} must be longer than nothing", span)
-        if kind == "hop" and stretches(given["size"][0], given["slide"][0]) > _MOST:
-            message = f"every row would be in more than {_MOST} windows"
+        if kind == "hop" and stretches(given["size"][0], given["slide"][0]) > MOST_WINDOWS:
+            message = f"every row would be in more than {MOST_WINDOWS} windows"
             hint = "HOP takes the slide first, and then the size"
             self.cursor.fail(message, given["size"][1], hint)
 

@@ -13,7 +13,7 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import CodeType, FrameType
@@ -37,6 +37,7 @@ from millstream.calculus.types import (
 )
 from millstream.errors import CheckError, MillstreamError, UsageError, listing, suggest
 from millstream.meaning.scalars import evaluate
+from millstream.values.core.table import SCALARS
 from millstream.values.instants import micros_in, micros_of
 
 #: What a row is called that is a value and not a dictionary of columns.
@@ -85,7 +86,28 @@ class Traced:
         raise Untraceable("a column cannot be iterated over")
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Untraceable(f"a column has no attribute {name}")
+        function = _METHODS.get(name, name)
+        hint = f'; use call("{function}", column)' if function in SCALARS else ""
+        raise Untraceable(f"a column has no attribute {name}{hint}")
+
+
+def _instead(function: str, what: str) -> Callable[..., NoReturn]:
+    """What Python would have to answer itself, and which function of the calculus to call."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise Untraceable(f'a column has no {what} yet; use call("{function}", column)')
+
+    return refuse
+
+
+#: Methods of texts by the functions that do as much.
+_METHODS = {"startswith": "starts_with", "endswith": "ends_with", "strip": "trim"}
+for _name, (_function, _what) in {
+    "len": ("length", "length"), "int": ("integer", "integer"), "float": ("number", "float"),
+    "round": ("round", "rounded value"), "floor": ("floor", "floor"), "ceil": ("ceil", "ceiling"),
+    "contains": ("contains", "parts"), "pow": ("power", "powers"), "floordiv": ("div", "quotient"),
+}.items():  # fmt: skip
+    setattr(Traced, f"__{_name}__", _instead(_function, _what))
 
 
 _BINARY = {
@@ -183,7 +205,9 @@ class _Row:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def __getattr__(self, name: str) -> Traced:
+    def __getattr__(self, name: str) -> Any:
+        if name == "keys" and name not in self._schema:
+            return lambda: self._schema.names  # so that a dictionary can have all: {**row}
         return Traced(Name(name))
 
     def __getitem__(self, name: str) -> Traced:
@@ -198,6 +222,10 @@ class Record:
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
+
+    def keys(self) -> Iterable[str]:
+        """So that a dictionary can have all of them: `{**row}`."""
+        return self.__dict__.keys()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -278,7 +306,9 @@ def trace_term(
 
 
 def row_of(made: object) -> object:
-    """A traced value is a row of one column; what else is no row is left as it is."""
+    """A traced value is a row of one column, the row all of them; all else is left as it is."""
+    if isinstance(made, _Row):
+        return {**made}
     return {VALUE: made} if isinstance(made, Traced) else made
 
 

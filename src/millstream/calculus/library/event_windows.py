@@ -45,6 +45,10 @@ START, END = "window_start", "window_end"
 EVENT_TIME = Column(TIME_COLUMN, TIME)
 
 
+#: In so many windows a row may be; each of them is a row.
+MOST_WINDOWS = 1000
+
+
 def stretches(size: int, slide: int) -> int:
     """In how many windows a row is at most."""
     return -(-size // slide)

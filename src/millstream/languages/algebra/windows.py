@@ -13,9 +13,11 @@ from millstream.calculus import functions
 from millstream.calculus.library.event_windows import (
     END,
     EVENT_TIME,
+    MOST_WINDOWS,
     START,
     hopping,
     sessions,
+    stretches,
     tumbling,
 )
 from millstream.calculus.terms import Column
@@ -70,7 +72,11 @@ def framed(
     node: nodes.StreamNode, slide: Length | None, size: Length, offset: Length
 ) -> nodes.Framed:
     """Tumbling windows, or hopping ones if they slide."""
-    length, step, start = micros(size), None if slide is None else micros(slide), micros(offset)
+    length, start = _length(size, "size"), micros(offset)
+    step = None if slide is None else _length(slide, "slide")
+    if step is not None and stretches(length, step) > MOST_WINDOWS:
+        raise UsageError(f"every row would be in more than {MOST_WINDOWS} windows",
+                         hint="hop takes the slide first, and then the size")  # fmt: skip
 
     def frame(wiring: Wiring, queue: Queue) -> Queue:
         if step is None:
@@ -81,13 +87,20 @@ def framed(
 
 
 def in_sessions(node: nodes.StreamNode, gap: Length, by: str | Iterable[str]) -> nodes.Sessions:
-    keys, length = names_of(by), micros(gap)
+    keys, length = names_of(by), _length(gap, "gap")
     required(keys, node.schema, "the key of a session")
 
     def frame(wiring: Wiring, queue: Queue) -> Queue:
         return sessions(wiring, queue, keys, length, is_complete=False, name="sessions")
 
     return nodes.Sessions(_with_window(node.schema), (), node, frame)
+
+
+def _length(given: Length, what: str) -> int:
+    length = micros(given)
+    if length < 1:
+        raise UsageError(f"a {what} must be longer than nothing")
+    return length
 
 
 def _with_window(schema: Schema) -> Schema:
