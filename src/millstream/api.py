@@ -517,8 +517,7 @@ def compile(  # noqa: A001 - the word of the command line
         raise UsageError("give a file or a text to compile")
     path = Path(file)
     if path.is_dir() or path.name == "millstream.toml":
-        folder = path if path.is_dir() else path.parent
-        return _compile_project(folder, str(file), names, outputs)
+        return _compile_project(path if path.is_dir() else path.parent, str(file), names, outputs)
     if not path.exists():
         raise _no_such_file(path)
     return Compiled.of(translate_file(path, str(file), names), path.stem, path.parent)

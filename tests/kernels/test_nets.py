@@ -29,7 +29,7 @@ def _walked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise NotCompiled("nothing is, here")
 
-    monkeypatch.setattr(kernel, "Filter", refused)
+    monkeypatch.setattr(kernel, "CompiledFilter", refused)
 
 
 @pytest.mark.parametrize("number", [0, 1, TODAY])
