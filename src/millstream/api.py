@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -27,17 +26,23 @@ from millstream.connectors.frames import Frame, framed
 from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.connectors.outputs import closing_of
 from millstream.engine.given import (
+    REJECTED,
     OutputGiven,
+    check_names,
+    given_or_beside,
+    late_names,
     located,
     location_of,
+    outputs_of,
     placed,
     plain_reader,
     reader_of,
     writer_given,
 )
-from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
+from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.engine.settings import check_folder, check_options
-from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.engines import DEFAULT_ENGINE, check_engine, run_job
+from millstream.errors import Fault, UsageError, suggest
 from millstream.finished import CallingWriter, OnChange
 from millstream.finished import Finished as Finished  # noqa: PLC0414 - so that mypy knows it
 from millstream.interrupts import undisturbed
@@ -61,26 +66,6 @@ if TYPE_CHECKING:
 #: An input: a file or pattern, a location, rows as dictionaries with `_time`, or a table of
 #: Arrow, pandas or Polars.
 InputGiven = str | Path | Location | Frame | Iterable[Mapping[str, Any]]
-
-ENGINES: dict[str, str] = {
-    "reference": "millstream.engine.reference.run:run",
-    "actors": "millstream.engine.reference.actors:run",
-    "local": "millstream.engine.local.run:run",
-    "spark": "millstream.engine.spark.run:run",
-}
-DEFAULT_ENGINE = "local"
-#: The engines that small jobs are tried on before they are compiled, and the options with which
-#: that makes no difference.
-_FOR_SMALL = {
-    "local": frozenset({"threads", "start"}),
-    "spark": frozenset({"master", "session", "partitions", "buckets", "jars", "packages"}),
-}
-
-#: The endings of a file that is an input without being named.
-_BESIDE = ("parquet", "csv", "jsonl", "txt", "log")
-#: Outputs that every job has beside those of its program.
-REJECTED = "rejected"
-LATE = "late"
 
 
 @dataclass(frozen=True)
@@ -142,7 +127,7 @@ class Compiled:
             name, equals, unit = units.rpartition("=")
             names = (name,) if equals else self.program.input_names
             units = dict.fromkeys(names, unit)
-        given = _checked(units, self.program.input_names, "input")
+        given = check_names(units, self.program.input_names, "input")
         inputs = tuple(
             replace(one, unit=check_unit(given[one.name])) if one.name in given else one
             for one in self.program.inputs
@@ -164,7 +149,7 @@ class Compiled:
 
         check_style(TimeStyle(None, zone, format))
         if given is not None:
-            _checked({given: None}, self.program.input_names, "input")
+            check_names({given: None}, self.program.input_names, "input")
         inputs = tuple(
             replace(one, zone=zone or one.zone, time_format=format or one.time_format)
             if given in (None, one.name) else one
@@ -231,9 +216,10 @@ class Compiled:
         only = only if optimise else ()
         optimised = self._optimised(written, only, without, inputs or {}, sample, relaxed=relaxed)
         program = _as_begun(written, optimised, options)
-        job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        job_inputs = {name: framed(given, name) for name, given in job_inputs.items()}
-        called = _checked(on_change or {}, program.outputs, "output")
+        job_inputs = {
+            name: framed(given, name) for name, given in self._all_given(inputs or {}).items()
+        }
+        called = check_names(on_change or {}, program.outputs, "output")
         for name, function in called.items():
             if not callable(function):
                 raise UsageError(f'on_change of "{name}" is to be a function, not {function!r}')
@@ -249,12 +235,11 @@ class Compiled:
                 is_following=follow, checkpoint=options.get("checkpoint"), on_change=called,
             )  # fmt: skip
             job = replace(job, written=written, renewed=optimised)
-            if not follow and options.keys() <= _FOR_SMALL.get(engine, frozenset()):
-                report = self._run_unless_small(engine, job, job_inputs, progress, options)
-            else:
-                report = _engine(engine)(job, progress=progress, **options)
-            if not follow:
-                refuse_no_result(report, job)
+            given = [self._input(one, job_inputs) for one in program.inputs]
+            report = run_job(
+                engine, job, given, lambda: self._readers(program, job_inputs, is_following=follow),
+                progress, options,
+            )  # fmt: skip
             with undisturbed():
                 stack.close()
         return Finished(report, writers, program.queue_types())
@@ -279,7 +264,7 @@ class Compiled:
 
         check_engine(engine)
         run = partial(self.run, inputs, engine=engine, **options)
-        _checked(outputs or {}, self.program.outputs, "output")
+        check_names(outputs or {}, self.program.outputs, "output")
         program = followed(self.program)
         return Live(run, dict(outputs or {}), program.queue_types(), tuple(program.outputs))
 
@@ -304,32 +289,6 @@ class Compiled:
             if one.elsewhere is not None or one.database is not None
         }
         return bring(places, stack, is_following=is_following, options=options)
-
-    def _run_unless_small(
-        self,
-        engine: str,
-        job: Job,
-        inputs: Mapping[str, Any],
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Report:
-        """A small job whose loops are not compiled yet is answered without any."""
-        from millstream.engine.reference.small import answered, is_small, trial_of
-        from millstream.engine.warm import is_large, note_warm
-
-        given = [self._input(one, inputs) for one in job.program.inputs]
-        if is_small(location_of(one) if isinstance(one, (str, Path)) else one for one in given):
-            if engine == "spark":
-                options = {**options, "trial": trial_of(job, progress)}
-            elif (report := answered(job, progress)) is not None:
-                return report
-            job = replace(job, readers=self._readers(job.program, inputs, is_following=False))
-        report = _engine(engine)(job, progress=progress, **options)
-        if engine == "local" and options["start"] is None and not is_large(job.program):
-            # To know a large one by its text would take long, and help nobody. One that was not
-            # compiled at first notes it when it is.
-            note_warm(job.program)
-        return report
 
     def _job(
         self,
@@ -395,36 +354,17 @@ class Compiled:
         """All accepted events of every input, as the reference sees them."""
         from millstream.engine.reference.feed import read_events
 
-        given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
+        given = self._all_given(inputs or {})
         job = Job(self.program, self._readers(self.program, given, is_following=False), {})
         return read_events(job, Report.for_program(self.program))
 
+    def _all_given(self, inputs: Mapping[str, InputGiven]) -> dict[str, Any]:
+        return {**self.sources, **check_names(inputs, self.program.input_names, "input")}
+
     def _input(self, input_: Input, inputs: Mapping[str, Any]) -> Any:
-        given = self._given(input_, inputs)
+        given = given_or_beside(input_, inputs, self.base)
         is_place = isinstance(given, (str, Path, Location))
         return lines_at(given) if is_place and input_.reads_lines else given
-
-    def _given(self, input_: Input, inputs: Mapping[str, Any]) -> Any:
-        if input_.name in inputs:
-            return inputs[input_.name]
-        beside = [self.base / f"{input_.name}.{end}" for end in _BESIDE]
-        files = [path for path in beside if path.exists()]
-        if input_.values is not None and not (input_.is_numbered and files):
-            columns = input_.type.schema.names
-            return [dict(zip(columns, row, strict=True)) for row in input_.values]
-        if len(files) == 1:
-            return parse_location(files[0].name, self.base)
-        if files:
-            raise UsageError(
-                f'the input "{input_.name}" is not given, and there are several files for it: '
-                f"{listing(path.name for path in files)}",
-                hint=f"say which: --in {input_.name}={files[0]}",
-            )
-        names = " or ".join(path.name for path in beside[:3])
-        raise UsageError(
-            f'the input "{input_.name}" is not given',
-            hint=f"say --in {input_.name}=FILE, or put {names} beside the program",
-        )
 
     def explain(
         self,
@@ -485,14 +425,14 @@ class Compiled:
             return known
         from millstream.engine.reference.sample import measured_on
 
-        given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
+        given = self._all_given(inputs)
         places = {one.name: placed(self._input(one, given)) for one in program.inputs}
         return measured_on(program, passes, known, places, plain_reader, sample)
 
     def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:
         from millstream.engine.sizes import measured_where
 
-        given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
+        given = self._all_given(inputs)
         return measured_where(
             self.program.inputs, lambda one: located({one.name: self._input(one, given)})
         )
@@ -552,22 +492,11 @@ def _no_such_file(path: Path) -> UsageError:
     return UsageError(f'there is no file "{path}"', hint=near)
 
 
-def check_engine(name: str) -> None:
-    if name not in ENGINES:
-        raise UsageError(f'unknown engine "{name}"', hint=f"engines are: {listing(ENGINES)}")
-
-
-def _engine(name: str) -> Callable[..., Report]:
-    module, _, function = ENGINES[name].partition(":")
-    engine: Callable[..., Report] = getattr(importlib.import_module(module), function)
-    return engine
-
-
-def late_names(program: Program) -> dict[str, Input]:
-    """The outputs for late rows: `late`, or `late.INPUT` where there are several inputs."""
-    if len(program.inputs) == 1:
-        return {LATE: program.inputs[0]}
-    return {f"{LATE}.{one.name}": one for one in program.inputs}
+def followed(program: Program) -> Program:
+    """The program for inputs that have no end."""
+    inputs = tuple(replace(one, ends=None, closes=False) for one in program.inputs)
+    operators = tuple(replace(op, function=op.function.following()) for op in program.operators)
+    return replace(program, inputs=inputs, operators=operators)
 
 
 def _as_begun(written: Program, program: Program, options: Mapping[str, Any]) -> Program:
@@ -577,24 +506,3 @@ def _as_begun(written: Program, program: Program, options: Mapping[str, Any]) ->
     from millstream.engine.begun import as_begun
 
     return as_begun(options["checkpoint"], written, program)
-
-
-def followed(program: Program) -> Program:
-    """The program for inputs that have no end."""
-    inputs = tuple(replace(one, ends=None, closes=False) for one in program.inputs)
-    operators = tuple(replace(op, function=op.function.following()) for op in program.operators)
-    return replace(program, inputs=inputs, operators=operators)
-
-
-def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[str, Any]:
-    names = list(known)
-    for name in given:
-        if name not in names:
-            hint = f"{what}s are: {listing(names)}. {suggest(name, names) or ''}".strip()
-            raise UsageError(f'this program has no {what} "{name}"', hint=hint)
-    return dict(given)
-
-
-def outputs_of(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of outputs, all of which a run of the program has."""
-    return _checked(given, (*program.outputs, REJECTED, *late_names(program)), "output")

@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("languages",),
     ("engine", "project"),
     ("explain", "olap", "broker"),
-    ("finished",),
+    ("finished", "engines"),
     ("live",),
     ("api",),
     ("embeddings",),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from millstream.api import ENGINES
 from millstream.cli.main import COMMANDS, main
 from millstream.cli.shipped import starters
+from millstream.engines import ENGINES
 
 ASKING = """
 source "$1"; shift

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.api import ENGINES
+from millstream.engines import ENGINES
 from tests.examples.folders import example_folders, name_of, program_of
 from tests.seeds import is_turn
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from millstream.api import ENGINES
+from millstream.engines import ENGINES
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from millstream.cli.views import (
 )
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
+from millstream.engine.given import outputs_of
 from millstream.engine.job import never
 from millstream.errors import UsageError, listing
 from millstream.interrupts import STOPPED, say_stopped
@@ -206,7 +207,7 @@ def _outputs(
     On a screen, tables are drawn as they change.
     """
     program = compiled.program
-    given = api.outputs_of(program, named(arguments.out, "--out"))
+    given = outputs_of(program, named(arguments.out, "--out"))
     unasked = {q for q in compiled.aside if q not in given and q not in compiled.sinks}
     known = {*given, *compiled.sinks, *unasked}
     missing = [q for q in program.outputs if q not in known]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from millstream.calculus.graph import Input
+from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import fitted
 from millstream.calculus.types import (
     INTEGER,
@@ -26,7 +26,7 @@ from millstream.connectors.location import Location, parse_location
 from millstream.connectors.python_values import held
 from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import EXPECTED, Unfit
-from millstream.errors import UsageError, suggest
+from millstream.errors import UsageError, listing, suggest
 
 if TYPE_CHECKING:
     from millstream.connectors.write import Shape
@@ -35,8 +35,58 @@ if TYPE_CHECKING:
 OutputGiven = str | Path | Location | Writer
 
 
+#: The endings of a file that is an input without being named.
+_BESIDE = ("parquet", "csv", "jsonl", "txt", "log")
+#: Outputs that every job has beside those of its program.
+REJECTED = "rejected"
+LATE = "late"
 #: Values of these types mean what they are.
 _HELD = {Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool}
+
+
+def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[str, Any]:
+    names = list(known)
+    for name in given:
+        if name not in names:
+            hint = f"{what}s are: {listing(names)}. {suggest(name, names) or ''}".strip()
+            raise UsageError(f'this program has no {what} "{name}"', hint=hint)
+    return dict(given)
+
+
+def outputs_of(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of outputs, all of which a run of the program has."""
+    return check_names(given, (*program.outputs, REJECTED, *late_names(program)), "output")
+
+
+def late_names(program: Program) -> dict[str, Input]:
+    """The outputs for late rows: `late`, or `late.INPUT` where there are several inputs."""
+    if len(program.inputs) == 1:
+        return {LATE: program.inputs[0]}
+    return {f"{LATE}.{one.name}": one for one in program.inputs}
+
+
+def given_or_beside(input_: Input, given: Mapping[str, Any], folder: Path) -> Any:
+    """What is given for an input, or the file of its name beside the program."""
+    if input_.name in given:
+        return given[input_.name]
+    beside = [folder / f"{input_.name}.{end}" for end in _BESIDE]
+    files = [path for path in beside if path.exists()]
+    if input_.values is not None and not (input_.is_numbered and files):
+        columns = input_.type.schema.names
+        return [dict(zip(columns, row, strict=True)) for row in input_.values]
+    if len(files) == 1:
+        return parse_location(files[0].name, folder)
+    if files:
+        raise UsageError(
+            f'the input "{input_.name}" is not given, and there are several files for it: '
+            f"{listing(path.name for path in files)}",
+            hint=f"say which: --in {input_.name}={files[0]}",
+        )
+    names = " or ".join(path.name for path in beside[:3])
+    raise UsageError(
+        f'the input "{input_.name}" is not given',
+        hint=f"say --in {input_.name}=FILE, or put {names} beside the program",
+    )
 
 
 def items_given(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream import api
+from millstream import engines
 from millstream.api import Compiled, Finished
 from millstream.connectors.location import parse_location
 from millstream.engine import warm
@@ -39,13 +39,13 @@ def is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The engines that are started for what is run."""
     names: list[str] = []
-    engine = api._engine
+    engine = engines.engine_named
 
     def noted(name: str) -> Callable[..., Any]:
         names.append(name)
         return engine(name)
 
-    monkeypatch.setattr(api, "_engine", noted)
+    monkeypatch.setattr(engines, "engine_named", noted)
     return names
 
 

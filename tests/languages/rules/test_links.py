@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream import api
+from millstream import engines
 from millstream.calculus.types import Value
 from millstream.cli.main import main
 from millstream.engine import warm
@@ -84,14 +84,14 @@ def test_nearest_is_nearest_on_the_globe(engine: str) -> None:
 def test_files_beside_the_rules_count_when_an_engine_is_chosen_to_explain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engines: list[str] = []
-    engine = api._engine
+    names: list[str] = []
+    engine = engines.engine_named
 
     def noted(name: str) -> Any:
-        engines.append(name)
+        names.append(name)
         return engine(name)
 
-    monkeypatch.setattr(api, "_engine", noted)
+    monkeypatch.setattr(engines, "engine_named", noted)
     monkeypatch.setattr(warm, "cache_directory", lambda: tmp_path / "cache")
     monkeypatch.setenv(warm.SETTING, "inf")
     (tmp_path / "port.rules").write_text("require vessel.draught < 9 m\n")
@@ -101,7 +101,7 @@ def test_files_beside_the_rules_count_when_an_engine_is_chosen_to_explain(
     for count in (50, 4000):
         (tmp_path / "vessels.csv").write_text(head + "".join(rows[:count]))
         assert "allowed" == explain_situation(tmp_path / "port.rules", "1").status
-        started.append(list(engines))
+        started.append(list(names))
     assert [[], ["local"]] == started
 
 
