@@ -161,7 +161,7 @@ def _published_over_a_kill(served: Served) -> tuple[list[dict[str, Any]], float]
     """All bids, and when the broker was killed; those after it have this time as their tick."""
     rows: list[dict[str, Any]] = []
     killed = threading.Event()
-    publisher = Client(f"http://127.0.0.1:{served.port}", TOKEN).publisher("bench")
+    publisher = Client(f"http://127.0.0.1:{served.port}", TOKEN).publisher("desk")
 
     def publish() -> None:
         while not killed.is_set():

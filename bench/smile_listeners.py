@@ -26,6 +26,7 @@ ISSUES, PRICES = 50, 20
 _AT_ONCE, _PAUSE = 200, 0.1
 _EVENT = re.compile(rb"event: (\w+)\nid: ([^\n]*)\ndata: ([^\n]*)\n\n")
 _BID = re.compile(rb'"weight":1,"row":\{"buyid":(\d+)')
+_ROW = re.compile(rb'\{"buyid":(\d+)')
 
 
 def wanted(number: int) -> tuple[str, int, int]:
@@ -45,6 +46,8 @@ class Listener:
     bids: array[int] = field(default_factory=lambda: array("q"))
     waits: array[float] = field(default_factory=lambda: array("f"))
     resets: int = 0
+    #: All bids that it was ever shown; a state after `reset` may show some for the first time.
+    seen: set[int] = field(default_factory=set)
     again_at: float = 0.0
 
 
@@ -106,6 +109,7 @@ class Crowd:
                 self.begun -= not one.is_live
                 self.live -= one.is_live
             one.socket.close()
+            one.socket = None
         one.is_live, one.again_at = False, time.time() + _PAUSE
         self.idle.insert(0, one)
 
@@ -123,7 +127,6 @@ class Crowd:
         if not one.is_live and b"HTTP/1.1 200" not in data[:12] and data.startswith(b"HTTP/1.1"):
             self._lose(one, data[9:12].decode())
             return
-        now = time.time()
         text, end = one.left + data, 0
         for event in _EVENT.finditer(text):
             end = event.end()
@@ -135,11 +138,22 @@ class Crowd:
                 self.begun -= 1
             elif kind == b"reset":
                 one.resets += 1
+            elif kind == b"state" and not one.resets:
+                one.seen.update(int(bid) for bid in _ROW.findall(said))
+            elif kind == b"state":
+                self._hear(
+                    one, [b for bid in _ROW.findall(said) if (b := int(bid)) not in one.seen]
+                )
             elif kind == b"changes":
-                for bid in _BID.findall(said):
-                    one.bids.append(int(bid))
-                    one.waits.append(now - int(bid) / 1e6)
+                self._hear(one, [int(bid) for bid in _BID.findall(said)])
         one.left = text[end:]
+
+    @staticmethod
+    def _hear(one: Listener, bids: list[int]) -> None:
+        now = time.time()
+        one.seen.update(bids)
+        one.bids.extend(bids)
+        one.waits.extend(now - bid / 1e6 for bid in bids)
 
     def _report(self) -> None:
         print(json.dumps({

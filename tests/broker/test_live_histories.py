@@ -23,7 +23,8 @@ from tests.seeds import in_turn
 def shown(broker: Broker, case: Case) -> dict[Row, dict[str, Any]]:
     view = broker.views[case.view]
     wanted = asked(view.view, has_ranges=True)
-    rows = wanted.records(wanted.shown(view.rows))
+    open_ticks = wanted.open_ticks(broker.open_ticks)
+    rows = wanted.records(wanted.bounded(wanted.shown(view.rows), open_ticks))
     by_key = {tuple(row[k] for k in case.key): row for row in rows}
     assert len(by_key) == len(rows), "a key has one row"
     return by_key

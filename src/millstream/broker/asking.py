@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,9 +12,18 @@ from typing import Any
 from millstream.broker.evaluate import Changes
 from millstream.broker.records import plain
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Kind, Row, Schema, Value
+from millstream.calculus.types import (
+    BOOLEAN,
+    INT64_MAX,
+    INT64_MIN,
+    TIME_COLUMN,
+    Kind,
+    Row,
+    Schema,
+    Value,
+)
 from millstream.errors import CheckError, Fault, UsageError
-from millstream.languages.served import FINAL_COLUMN, MASK_COLUMN, ServedView
+from millstream.languages.served import FINAL_COLUMN, MASK_COLUMN, CountedBound, ServedView
 from millstream.meaning.scalars import evaluate
 from millstream.queries.read import QueryReader
 from millstream.queries.scope import Names, Seen, Visible
@@ -105,6 +114,40 @@ class AskedRows:
 
     def lets_in(self, row: Row) -> bool:
         return all(test(row) for test in self._tests)
+
+    @cached_property
+    def counted(self) -> tuple[CountedBound, ...]:
+        """The bounds that open ticks give, if they are asked for."""
+        return self.view.counted if self.has_ranges else ()
+
+    def open_ticks(self, known: Mapping[str, int]) -> dict[str, int]:
+        """Of all numbers of open ticks those by which bounds are counted."""
+        streams = {stream for one in self.counted for stream in one.per_tick}
+        return {stream: known[stream] for stream in sorted(streams & known.keys())}
+
+    def bounded(self, seen: Changes, open_ticks: Mapping[str, int]) -> Changes:
+        """Rows with the bounds that open ticks give, while they have no others."""
+        if not any(one.per_tick.keys() <= open_ticks.keys() for one in self.counted):
+            return seen
+        made: Changes = {}
+        for row, weight in seen.items():
+            counted = self._bounded(row, open_ticks)
+            made[counted] = made.get(counted, 0) + weight
+        return made
+
+    def _bounded(self, seen: Row, open_ticks: Mapping[str, int]) -> Row:
+        at = {name: n for n, name in enumerate(self._names)}
+        values = list(seen)
+        for one in self.counted:
+            value = values[at[one.value]]
+            more = [(values[at[c]], open_ticks.get(s)) for s, c in one.per_tick.items()]
+            if values[at[one.bound]] is not None or not isinstance(value, int):
+                continue
+            gains = [g * n for g, n in more if isinstance(g, int) and n is not None]
+            bound = value + sum(gains)
+            if len(gains) == len(more) and INT64_MIN < bound <= INT64_MAX:
+                values[at[one.bound]] = bound
+        return tuple(values)
 
     def record(self, seen: Row) -> dict[str, Any]:
         """A row for JSON; the mask says whether it is in for ever (T) or for now (t)."""

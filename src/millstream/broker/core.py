@@ -136,6 +136,8 @@ class Broker:
         self.showing: AbstractContextManager[object] = nullcontext()
         #: Up to where each stream is known in the views.
         self.horizons: dict[str, int] = {}
+        #: How many ticks are not known there, of the streams here that end.
+        self.open_ticks: dict[str, int] = {}
         self.kept = kept
         self.views = {name: ViewRows(view, kept) for name, view in served.relations.items()}
         self.evaluations: Evaluations | None = None
@@ -439,8 +441,11 @@ class Broker:
         assert self.evaluations is not None
         position = self.evaluations.position
         known = self.evaluations.knowledge.horizons()
+        ticks = self.evaluations.knowledge.ticks
+        open_ = {name: ticks[name].open for name in self.served.hosted}
         with self.showing:
             self.horizons = {n: horizon for n, horizon in known.items() if horizon > START_OF_TIME}
+            self.open_ticks = {n: count for n, count in open_.items() if count is not None}
             for name, view in self.views.items():
                 view.take(position, changes.get(name, {}))
                 if is_first:

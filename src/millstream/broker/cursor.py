@@ -63,7 +63,7 @@ class Subscriber:
         #: What the one who comes back has heard of; nothing is said before that is here.
         self.heard = HeldRelation(stand=_stand_in(asked, after) if self.is_reset else {})
         self.is_live = False
-        self.told_known: dict[str, int] = {}
+        self.told_known: dict[str, dict[str, int]] = {"horizons": {}}
         with broker.showing:
             #: The view that is listened to, if it is still there, and what changes in it for this.
             self._heard_in = broker.views.get(asked.view.name)
@@ -119,7 +119,7 @@ class Subscriber:
             messages += self._state()
             self.is_live = False
         elif changes:
-            data: dict[str, Any] = {"changes": self.asked.changes(changes)}
+            data: dict[str, Any] = {"changes": self.asked.changes(changes), **self._open()}
             messages.append(ToldMessage("changes", self._token(self.view.position), data))
         self.is_reset = False
         self.position = self.view.position
@@ -127,7 +127,7 @@ class Subscriber:
         if not self.is_live:
             self.is_live = True
             since = self.broker.complete_since(self.asked.view.name)
-            data = {"complete_since": since} if since else {}
+            data = {**({"complete_since": since} if since else {}), **self._open()}
             messages.append(ToldMessage("live", self._token(self.position), data))
         elif not messages:
             messages += self._progress()
@@ -154,11 +154,16 @@ class Subscriber:
 
     def _progress(self) -> list[ToldMessage]:
         """How far time is known, if that has moved on since it was last told."""
-        known = self.broker.horizons
+        known = {"horizons": self.broker.horizons, **self._open()}
         if known == self.told_known:
             return []
         self.told_known = known
-        return [ToldMessage("progress", self._token(self.position), {"horizons": known})]
+        return [ToldMessage("progress", self._token(self.position), known)]
+
+    def _open(self) -> dict[str, dict[str, int]]:
+        """By how many open ticks bounds are to be counted; silence alone touches no row."""
+        ticks = self.asked.open_ticks(self.broker.open_ticks)
+        return {"open": ticks} if ticks else {}
 
     def _token(self, position: int | None) -> str:
         return token_of(self.broker, self.asked, position)

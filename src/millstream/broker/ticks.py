@@ -64,6 +64,12 @@ class Ticks:
         """Whether no tick of it is open any more."""
         return self.stream.until is not None and self.horizon >= self.stream.until
 
+    @property
+    def open(self) -> int | None:
+        """How many ticks are not known yet, if they have an end."""
+        until = self.stream.until
+        return None if until is None else max(0, until - self.horizon - len(self.taken))
+
     # --- what is decided ---
 
     def judge(self, tick: int | None, now: int, promised: set[int]) -> Judged:

@@ -66,6 +66,18 @@ class WhileIn:
 Need = Always | WhileOpen | WhileIn
 
 
+@dataclass(frozen=True, slots=True)
+class CountedBound:
+    """A bound that is null while ticks are open: a value, and so much more for each of them.
+
+    `per_tick` has for each stream the column that says how much.
+    """
+
+    bound: str
+    value: str
+    per_tick: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class ServedView:
     """A view that is subscribed to; its rows have the columns of `schema`, in this order."""
@@ -84,6 +96,7 @@ class ServedView:
     streams: frozenset[str] = frozenset()
     #: The texts that say what it is, as a digest: the same whoever translates them.
     definition: str = ""
+    counted: tuple[CountedBound, ...] = ()
 
 
 @dataclass(frozen=True)

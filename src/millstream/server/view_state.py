@@ -81,11 +81,14 @@ def _written(run: BrokerRun, wanted: AskedRows, call: RouteCall) -> tuple[bytes,
         position = _at(run, wanted)
         rows = dict(broker.views[wanted.view.name].rows)
         horizons = broker.horizons
-    shown = wanted.shown(rows)
+        open_ticks = wanted.open_ticks(broker.open_ticks)
+    shown = wanted.bounded(wanted.shown(rows), open_ticks)
     token = token_of(broker, wanted, position)
     headers = {"Millstream-Token": token, "Millstream-Position": str(position)}
     record = {"view": wanted.view.name, "position": position, "token": token,
               "horizons": horizons, "rows": wanted.records(shown)}  # fmt: skip
+    if open_ticks:
+        record["open"] = open_ticks
     if since := broker.complete_since(wanted.view.name):
         record["complete_since"] = since
     return written(Reply(record, _table(wanted, shown), headers), call.form), headers

@@ -205,7 +205,7 @@ class Absence:
 
 def _nullable(cell: Cell) -> Cell:
     """A cell of a row that may be none: it has no bounds that others rely on."""
-    return replace(cell, can_be_null=True, tick_of=None)
+    return replace(cell, can_be_null=True, tick_of=None, gains=None)
 
 
 def _pair(term: Term, outer: dict[str, Cell], inner: dict[str, Cell]) -> tuple[str, str] | None:

@@ -28,6 +28,7 @@ from millstream.languages.smile.cells import (
     TRUE,
     Account,
     Cell,
+    Gain,
     Mask,
     View,
     either,
@@ -229,7 +230,14 @@ class Build:
             else:
                 low = _placed(columns, f"{cell.name}.low", cell.low, cell)
                 high = _placed(columns, f"{cell.name}.high", cell.high, cell)
-            placed.append(replace(cell, value=value, low=low, high=high))
+            gains = cell.gains and {
+                stream: Gain(*(
+                    _gain(columns, f"{cell.name}.{end}.{stream}", term)
+                    for end, term in (("low", gain.low), ("high", gain.high))
+                ))
+                for stream, gain in cell.gains.items()
+            }  # fmt: skip
+            placed.append(replace(cell, value=value, low=low, high=high, gains=gains))
         rest = {STEPS: view.steps, IN: view.mask.is_in, SURE: view.mask.is_sure}
         if any(c in view.queue.schema for c in columns_read(view.is_open)):
             rest[OPEN] = view.is_open
@@ -260,6 +268,13 @@ def _placed(columns: dict[str, Term], name: str, bound: Term | None, cell: Cell)
         return Column(cell.name, cell.type)
     columns[name] = bound
     return Column(name, bound.type)
+
+
+def _gain(columns: dict[str, Term], name: str, term: Term) -> Term:
+    if isinstance(term, Literal):
+        return term
+    columns[name] = term
+    return Column(name, term.type)
 
 
 def _defaults(

@@ -12,6 +12,8 @@ and can that still change? Rows that are surely not in are dropped.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.rename import substitute
@@ -84,6 +86,19 @@ def added(*terms: Term) -> Term:
     return Call("+", (made, Literal(number, INTEGER)), INTEGER) if number else made
 
 
+_ON_NUMBERS: dict[str, Callable[..., int]] = {
+    "neg": operator.neg, "*": operator.mul, "least": min, "greatest": max,
+}  # fmt: skip
+
+
+def _applied(function: str, *args: Term) -> Term:
+    """A function of integers, which is worked out at once if these are known."""
+    numbers = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, int)]
+    if len(numbers) == len(args):
+        return Literal(_ON_NUMBERS[function](*numbers), INTEGER)
+    return Call(function, args, INTEGER)
+
+
 @dataclass(frozen=True, slots=True)
 class TickWindows:
     """Windows of the ticks of a stream: so long, and one begins at every step."""
@@ -91,6 +106,29 @@ class TickWindows:
     stream: str
     length: int
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What one open tick adds to a value, at the least and at the most; integers that are terms."""
+
+    low: Term
+    high: Term
+
+    def __neg__(self) -> Gain:
+        return Gain(_applied("neg", self.high), _applied("neg", self.low))
+
+    def __add__(self, other: Gain) -> Gain:
+        return Gain(added(self.low, other.low), added(self.high, other.high))
+
+    def __mul__(self, factor: Term) -> Gain:
+        """So many times as much, where the number of times may be negative."""
+        low, high = (_applied("*", end, factor) for end in (self.low, self.high))
+        return Gain(_applied("least", low, high), _applied("greatest", low, high))
+
+
+#: By stream: the value lies between what it is now and its gains, times the open ticks.
+Gains = Mapping[str, Gain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +148,8 @@ class Cell:
     window: TickWindows | None = None
     #: Whether it may have a value now and none later, because the rows it is of may go.
     can_vanish: bool = False
+    #: What an open tick of a stream may still add to the value, where that can be said.
+    gains: Gains | None = None
 
     @property
     def type(self) -> Type:
@@ -210,6 +250,8 @@ class View:
     closed: Account | None = None
     #: How far behind a tick all must be known until the rows of it are final, if that is so.
     lasts: int | None = None
+    #: How many rows an open tick of one of its streams brings at most, if that is known.
+    brings: int | None = None
 
     @property
     def is_final(self) -> Term:
@@ -226,7 +268,11 @@ class View:
 
         def cell(one: Cell) -> Cell:
             low, high = (b if b is None else there(b) for b in (one.low, one.high))
-            return replace(one, value=there(one.value), low=low, high=high)
+            gains = one.gains and {
+                stream: Gain(there(gain.low), there(gain.high))
+                for stream, gain in one.gains.items()
+            }
+            return replace(one, value=there(one.value), low=low, high=high, gains=gains)
 
         mask = replace(self.mask, is_in=there(self.mask.is_in), is_sure=there(self.mask.is_sure))
         defaults = self.defaults

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from millstream.calculus.functions import Aggregate, Aggregation, Assign, Map
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
+from millstream.calculus.types import BOOLEAN, INT64_MAX, INT64_MIN, INTEGER, NUMBER, Kind, Type
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.build import OVER, STEPS, Build, NoRule
@@ -19,6 +19,8 @@ from millstream.languages.smile.cells import (
     FALSE,
     TRUE,
     Cell,
+    Gain,
+    Gains,
     Mask,
     View,
     both,
@@ -65,12 +67,15 @@ class Groups:
         self.kept: list[Aggregation] = []
         self.mask = self.view.mask
         self.is_sure_in = both(self.mask.is_in, self.mask.is_sure)
+        #: The streams that may still bring rows into a group.
+        self.coming: frozenset[str] = self.view.streams
 
     def grouped(self, keys: Sequence[tuple[str, Term]], wanted: Sequence[Wanted]) -> View:
         """One row for each group; its cells are the keys and the aggregates, by their names."""
         if not all(self.ranges.is_exact(term) for _, term in keys):
             raise NoRule("a grouping by columns that can still change")
         cells = [self.ranges.cell(name, term) for name, term in keys]
+        self.coming = self.view.streams - _ticks_of(cells)
         is_open = self._open(cells)
         self._keep(STEPS, "sum", self.view.steps)
         group_mask = self._mask(is_open, is_global=not keys)
@@ -129,7 +134,7 @@ class Groups:
 
     def _open(self, keys: Sequence[Cell]) -> Term:
         """Whether an open tick may still change a group, or bring a row into it."""
-        coming = self.view.streams - _ticks_of(keys)
+        coming = self.coming
         windows = {c.window.stream for c in keys if c.window is not None}
         if windows == coming and coming:
             return both(self.build.open_ticks(coming), negated(Column(OVER, BOOLEAN)))
@@ -196,7 +201,25 @@ class Groups:
         possible = negated(self.mask.is_out)
         most = self._keep(f"{wanted.name}.high", "count", _counted(possible))
         extent = Extent(ZERO, _TICKS)
-        return Cell(wanted.name, value, low, _until(is_open, most), extent, self._steps())
+        return Cell(wanted.name, value, low, _until(is_open, most), extent, self._steps(),
+                    gains=self._gains(Extent(ONE, ONE)))  # fmt: skip
+
+    def _gains(self, extent: Extent) -> Gains | None:
+        """What an open tick adds to a sum: nothing, or all its rows within the type.
+
+        That can be said where rows do not change, and of streams whose open ticks can be counted.
+        """
+        least, most, brings = extent.least, extent.most, self.view.brings
+        is_sure = self.mask.is_certain and self.view.is_open == FALSE
+        if brings is None or not is_sure or not self.coming <= set(self.build.until):
+            return None
+        if not isinstance(least, int) or not isinstance(most, int):
+            return None
+        gain = brings * min(least, 0), brings * max(most, 0)
+        if not INT64_MIN < gain[0] <= gain[1] <= INT64_MAX:
+            return None
+        low, high = (Literal(end, INTEGER) for end in gain)
+        return dict.fromkeys(sorted(self.coming), Gain(low, high))
 
     def _sum(self, wanted: Wanted, term: Term, is_open: Term) -> Cell:
         cell = self.ranges.cell(wanted.name, term)
@@ -213,7 +236,8 @@ class Groups:
         if most is None or most > 0:
             high = None if high is None else _until(is_open, high)
         low, high = (_closed(is_open, bound, value) for bound in (low, high))
-        return Cell(wanted.name, value, low, high, cell.extent.times(_TICKS), self._steps())
+        return Cell(wanted.name, value, low, high, cell.extent.times(_TICKS), self._steps(),
+                    gains=self._gains(cell.extent) if term.type == INTEGER else None)  # fmt: skip
 
     def _extreme(self, wanted: Wanted, term: Term, is_open: Term, *, is_least: bool) -> Cell:
         """The least or the largest: a sure row is a bound on one side, the type on the other."""

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read, is_known
-from millstream.calculus.types import BOOLEAN, NUMBER, Kind, Type
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
 from millstream.languages.smile.cells import (
     FALSE,
     TRUE,
     Cell,
+    Gains,
     Mask,
     both,
     choose,
@@ -62,7 +63,8 @@ class Ranges:
             steps += self.cells[column].steps
         low, high = (self._closed(term, b) for b in self.bounds(term))
         vanishes = self.can_vanish(term)
-        return Cell(name, term, low, high, extent, steps, can_be_null=True, can_vanish=vanishes)
+        return Cell(name, term, low, high, extent, steps, can_be_null=True, can_vanish=vanishes,
+                    gains=self.gains(term))  # fmt: skip
 
     def _closed(self, term: Term, bound: Bound) -> Bound:
         """The bound, which is the value itself when nothing is open any more."""
@@ -191,6 +193,33 @@ class Ranges:
         truth = self.truth(condition)
         undecided = _either_of(term, truth.no, other, self._around(a, b))
         return _either_of(term, truth.yes, one, undecided)
+
+    def gains(self, term: Term) -> Gains | None:
+        """What open ticks may add to a sum of whole numbers; None if that cannot be said."""
+        if term.type != INTEGER:
+            return None
+        if self.is_exact(term):
+            return {}
+        match term:
+            case Column(name):
+                return self.cells[name].gains
+            case Call("+" | "-" as sign, (a, b)):
+                one, other = self.gains(a), self.gains(b)
+                if one is None or other is None:
+                    return None
+                if sign == "-":
+                    other = {stream: -gain for stream, gain in other.items()}
+                both_of = {s: one[s] + other[s] for s in one if s in other}
+                return {**one, **other, **both_of}
+            case Call("neg", (a,)):
+                of = self.gains(a)
+                return None if of is None else {stream: -gain for stream, gain in of.items()}
+            case Call("*", (a, b)) if self.is_exact(a) or self.is_exact(b):
+                factor, factored = (a, b) if self.is_exact(a) else (b, a)
+                of = self.gains(factored)
+                return None if of is None else {s: gain * factor for s, gain in of.items()}
+            case _:
+                return None
 
     # --- logic ---
 

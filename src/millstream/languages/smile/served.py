@@ -28,7 +28,7 @@ from millstream.languages.smile.cells import TRUE
 from millstream.languages.smile.language import LANGUAGE
 from millstream.languages.smile.lasting import needs_of
 from millstream.languages.smile.statements import ReadText, Stream, read_statements
-from millstream.languages.smile.translate import Translator, translate
+from millstream.languages.smile.translate import Translator, counted_bounds, translate
 from millstream.queries import ast
 from millstream.queries.tokens import Stop
 from millstream.source import Source, Span
@@ -71,7 +71,7 @@ def load_served(
                 continue  # as of the horizon, or a fault that is noted
             (later_outputs if is_later else outputs)[one.view.name] = made
             view = _served(by, one.view, made, is_live)
-            views[one.view.name] = replace(view, can_be_final=False) if is_later else view
+            views[one.view.name] = _that_came_later(view) if is_later else view
         if translator.faults:
             raise CheckError(translator.faults)
         apart = Translator(source, subscribed, is_live=is_live, keeps_accounts=False)
@@ -89,6 +89,11 @@ def load_served(
         base.text, LANGUAGE.served, streams, views, programs[True], program, dict(added),
         (wired[0], wired[1]), needs=needs, later=later & views.keys(), later_live=later_live,
     )  # fmt: skip
+
+
+def _that_came_later(view: ServedView) -> ServedView:
+    """No tick is known to such a view: none is the last, and none can be counted."""
+    return replace(view, can_be_final=False, counted=())
 
 
 def _wired(translator: Translator, outputs: Mapping[str, Queue]) -> Wired:
@@ -166,5 +171,5 @@ def _served(
     can_be_final = view.is_open != TRUE and view.mask.can_be_true
     return ServedView(
         name, made.schema, is_live, view.as_of, bounds, can_be_final, edition, view.streams,
-        _definition(translator.read, name),
+        _definition(translator.read, name), counted_bounds(view),
     )  # fmt: skip

@@ -8,6 +8,7 @@ open    the latest event of a key, once it is no longer within the window
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -98,7 +99,7 @@ class Calls:
             _common([view.cells[n] for view, _ in found], queue) for n, _ in enumerate(first.cells)
         )
         return View(name, queue, (*cells, _exact(NUMBER, queue)), streams, stream=merged,
-                    keys=(first.cells[0].name, NUMBER))  # fmt: skip
+                    keys=(first.cells[0].name, NUMBER), brings=_brought(found))  # fmt: skip
 
     # --- QUIET ---
 
@@ -174,6 +175,16 @@ class Calls:
         made += [Assign(UNTIL, until), Assign(f"{UNTIL}.low", low), Assign(f"{UNTIL}.high", high)]
         made += [Assign(STEPS, steps), Assign(OPEN, is_open)]
         return self.build.wiring.add(Map(tuple(made)), rows, name="quiet_told")
+
+
+def _brought(merged: Sequence[tuple[View, Queue]]) -> int | None:
+    """How many rows an open tick of any of them brings at most."""
+    rows: Counter[str] = Counter()
+    for view, _ in merged:
+        if view.brings is None:
+            return None
+        rows.update(dict.fromkeys(view.streams, view.brings))
+    return max(rows.values())
 
 
 def _exact(name: str, queue: Queue) -> Cell:

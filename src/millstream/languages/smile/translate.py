@@ -21,7 +21,7 @@ from millstream.calculus.types import (
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages.language import Translation, beside
-from millstream.languages.served import MASK_COLUMN
+from millstream.languages.served import MASK_COLUMN, CountedBound
 from millstream.languages.smile.build import Build, NoRule
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
 from millstream.languages.smile.extent import MAXTIME, ONE, Extent, Size
@@ -42,6 +42,8 @@ from millstream.queries import translate as queries
 from millstream.queries.build import Flow
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Source, Span
+
+_NOTHING = Literal(0, INTEGER)
 
 
 def translate(source: Source, read: ReadText) -> Translation:
@@ -132,7 +134,10 @@ class Translator:
         )
         tick = key if not self.is_live and not stream.shifts_ties else None
         flow = RowFlow(rows, {f.name: rows.column(f.name) for f in rows.schema}, tick)
-        view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,), flow=flow)
+        # Of ticks that are known before their time nobody could say how many are open.
+        brings = 1 if self.is_live or not stream.shifts_ties else None
+        view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,), flow=flow,
+                    brings=brings)  # fmt: skip
         known = queries.KnownSource(stream.name, Flow(rows.name, rows.type), is_declared=True)
         self.queries.known[name] = known
         return view
@@ -360,7 +365,31 @@ def _bounds(cells: Sequence[Cell]) -> list[Assign]:
             continue
         for end, bound in (("low", cell.low), ("high", cell.high)):
             made.append(Assign(f"{cell.name}_{end}", bound or Literal(None, cell.type)))
+        for stream, gain in (cell.gains or {}).items():
+            for end, term in (("low", gain.low), ("high", gain.high)):
+                if term != _NOTHING:
+                    made.append(Assign(per_tick(cell, end, stream), term))
     return made
+
+
+def per_tick(cell: Cell, end: str, stream: str) -> str:
+    """The column that says how much an open tick of a stream may still add."""
+    return f"{cell.name}_{end}_per_{stream}"
+
+
+def counted_bounds(view: View) -> tuple[CountedBound, ...]:
+    """The bounds that open ticks give, as `_bounds` has named their columns."""
+    made: list[CountedBound] = []
+    for cell in view.cells:
+        for end in ("low", "high"):
+            streams = {
+                s: per_tick(cell, end, s)
+                for s, gain in (cell.gains or {}).items()
+                if (gain.low if end == "low" else gain.high) != _NOTHING
+            }
+            if streams and not cell.is_exact:
+                made.append(CountedBound(f"{cell.name}_{end}", cell.name, streams))
+    return tuple(made)
 
 
 def sources_of(query: ast.Query) -> list[ast.Word]:

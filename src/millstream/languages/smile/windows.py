@@ -45,7 +45,8 @@ def windowed(build: Build, view: View, tick: str, window: TickWindows) -> View:
     value = queue.column(COLUMN)
     cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window=window)
     cells = (*view.cells, cell)
-    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=window.length)
+    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=window.length,
+                   brings=view.brings and view.brings * len(slots))  # fmt: skip
 
 
 def over(build: Build, rows: Queue, begin: str, window: TickWindows) -> Queue:
