@@ -12,6 +12,7 @@ import pytest
 import millstream
 from millstream.connectors.location import parse_location
 from millstream.engine.checkpoint import KEPT_PLANS, Checkpoint
+from millstream.engine.history import HISTORY, PIECES_PER_FILE
 from millstream.engine.planning import FILES_PER_LIST, plan_name
 from millstream.engine.spark.claims import Claims
 from millstream.engine.spark.wire import Wire, record_batch, rows_of
@@ -100,13 +101,16 @@ def test_files_and_state_stay_bounded_over_thousands_of_batches(
             names = job.files.names("state/stage-0")
             # Two snapshots and the deltas since the older of them, each from two tasks.
             assert len(names) <= 2 * (20 + 20 + 2)
-            assert len(job.files.names("sources")) <= 2 * (KEPT_PLANS + 2)
+            sources = job.files.names("sources")
+            kept = [name for name in sources if name.endswith(HISTORY)]
+            assert len(kept) <= number // PIECES_PER_FILE + 2
+            assert len(sources) - len(kept) <= 2 * (KEPT_PLANS + 2)
             assert len(job.files.names("batches")) <= 45
             assert len(job.files.names("claims")) <= 4
             newest = decode(job.files.read(plan_name(number)))
             assert len(json.loads(newest["since"]).get("in", [])) <= FILES_PER_LIST + 1
     assert expected(batches - 1) == sums(job)
-    # Only the list of files that have been taken grows.
+    # Only the lists of files that have been taken grow.
     taken = size_of(tmp_path / "checkpoint" / "sources")
     assert size_of(tmp_path / "checkpoint") - taken < 2 * sizes[0]
 

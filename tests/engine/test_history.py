@@ -42,12 +42,12 @@ def test_where_an_input_goes_on_that_was_silent_time_has_come_further(tmp_path: 
     plan(files, 2, piece("b", 0, 1))
     plan(files, 3, piece("a", 2, 3), "a", "b")
     plan(files, 4, piece("a", 3, 4), "a", "b")  # of a run that came after the end of another
-    found = history.history(files, 5) or []
+    stretches = history.history(files, 5) or []
     assert [{"a": [piece("a", 0, 2)], "b": []},
             {"a": [piece("a", 2, 3)], "b": [piece("b", 0, 1)]},
-            {"a": [piece("a", 3, 4)], "b": []}] == [one.pieces for one in found]  # fmt: skip
+            {"a": [piece("a", 3, 4)], "b": []}] == [one.pieces for one in stretches]  # fmt: skip
     assert [["b"], ["a", "b"], ["a", "b"]] == [
-        [name for name, is_silent in one.silent.items() if is_silent] for one in found
+        [name for name, is_silent in one.silent.items() if is_silent] for one in stretches
     ]
 
 
@@ -77,3 +77,37 @@ def test_what_is_missing_is_not_guessed(tmp_path: Path) -> None:
     assert history.history(files, 6) is None
     history.fold(files, 5)
     assert history.history(files, 6) is None
+
+
+def test_what_was_to_be_replaced_when_a_run_was_killed_is_not_counted_twice(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path)
+    for number in range(400):
+        plan(files, number, piece(f"a{number}", 0, 1))
+    whole = history.history(files, 400)
+    history.fold(files, 10)
+    replaced = "sources/000000010.history"
+    content = files.read(replaced)
+    for until in (300, 350):  # full, so that nothing is put to it any more; and begun again
+        history.fold(files, until)
+        files.write(replaced, content)
+    for old in range(350):
+        files.delete(f"sources/{old:09}.plan")
+    assert whole == history.history(files, 400)
+
+
+def test_a_long_history_is_not_read_again_with_every_batch(tmp_path: Path) -> None:
+    read: list[str] = []
+
+    class Watched(LocalFiles):
+        def read(self, name: str) -> bytes:
+            read.append(name)
+            return super().read(name)
+
+    files = Watched(tmp_path)
+    for number in range(20):
+        pieces = [piece(f"{number}-{n}", 0, 5) for n in range(history.PIECES_PER_FILE)]
+        record = {"pieces": {"a": pieces}, "refused": {"a": []}, "silent": {"a": False}}
+        write_record(files, f"sources/{number:09}.plan", record)
+        read.clear()
+        history.fold(files, number + 1)
+        assert len([name for name in read if name.endswith(history.HISTORY)]) <= 2

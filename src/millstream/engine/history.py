@@ -62,11 +62,11 @@ def _joined(some: list[list[Any]], more: list[list[Any]]) -> list[list[Any]]:
 def together(stretches: Sequence[TakenBatches]) -> list[TakenBatches]:
     made: list[TakenBatches] = []
     for stretch in stretches:
-        one = made[-1].with_next(stretch) if made else None
-        if one is None:
+        both = made[-1].with_next(stretch) if made else None
+        if both is None:
             made.append(stretch)
         else:
-            made[-1] = one
+            made[-1] = both
     return made
 
 
@@ -90,29 +90,32 @@ def fold(files: LocalFiles, until: int) -> None:
     stretches += (_of_plan(files, number) for number in range(done, until))
     text = json.dumps([asdict(one) for one in together(stretches)])
     write_record(files, f"{FOLDER}/{until:09}{HISTORY}", {"from": begun, "stretches": text})
-    for _, old in chunks:
-        if read_record(files, old)["from"] == begun:
-            files.delete(old)
+    # Mostly the last; more where a run was stopped here. All others would be read in vain.
+    for _, old in reversed(chunks):
+        if read_record(files, old)["from"] != begun:
+            break
+        files.delete(old)
 
 
 def history(files: LocalFiles, until: int) -> list[TakenBatches] | None:
     """What the batches before a number have taken; None if that is not known any more."""
-    found: list[TakenBatches] = []
+    taken: list[TakenBatches] = []
     reached = 0
     try:
-        for number, name in _chunks(files):
-            record = read_record(files, name)
-            if record["from"] == reached:
-                found += _stretches(record)
+        # What was written again holds all of what it was to replace, which may still be there.
+        records = [(number, read_record(files, name)) for number, name in _chunks(files)]
+        for begun, (number, record) in {r["from"]: (n, r) for n, r in records}.items():
+            if begun == reached:
+                taken += _stretches(record)
                 reached = number
         there = _plans(files)
         for number in range(reached, until):
             if number not in there:
                 return None
-            found.append(_of_plan(files, number))
+            taken.append(_of_plan(files, number))
     except DamagedState:
         return None
-    return together(found)
+    return together(taken)
 
 
 def _chunks(files: LocalFiles) -> list[tuple[int, str]]:
