@@ -83,16 +83,16 @@ class Graph:
 
         Those that are read first come first.
         """
-        found: dict[str, None] = {}
+        reached: dict[str, None] = {}
         waiting = list(queues)
         while waiting:
             queue = waiting.pop(0)
-            if queue in found:
+            if queue in reached:
                 continue
-            found[queue] = None
+            reached[queue] = None
             if queue not in stops and queue in self.makers:
                 waiting += self.makers[queue].inputs
-        return list(found)
+        return list(reached)
 
     def inputs(self, queue: str) -> frozenset[str]:
         """The inputs of the program that a queue is made of."""
@@ -432,5 +432,5 @@ def _made_of(graph: Graph, name: str) -> list[str]:
     made = graph.wired.made
     of = {q: other for other, queues in made.items() for q in queues if other != name}
     stops = frozenset(of) - frozenset(made[name])
-    found = [of[q] for q in graph.above(made[name], stops) if q in of]
-    return list(dict.fromkeys(found))
+    read = [of[q] for q in graph.above(made[name], stops) if q in of]
+    return list(dict.fromkeys(read))

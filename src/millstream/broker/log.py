@@ -89,8 +89,8 @@ class Log:
             data, at = self.disk.read(name), 0
             if self.number < after:
                 self.number, self._chain, at = _end_of(data, after)
-            while (found := self._record(data, at, name)) is not None:
-                record, self._chain, at = found
+            while (read := self._record(data, at, name)) is not None:
+                record, self._chain, at = read
                 self.number = record.number
                 yield record
             if at < len(data):
@@ -115,10 +115,10 @@ class Log:
 
     def _record(self, data: bytes, at: int, name: str) -> tuple[Record, int, int] | None:
         """The record at a place, the checksum that the next one goes on from, and its end."""
-        found = _read(data, at)
-        if found is None:
+        read = _read(data, at)
+        if read is None:
             return None
-        head, checksum, body = found
+        head, checksum, body = read
         number = head & ~_GOES_ON
         if number != self.number + 1 or checksum != _checksum(self._chain, head, body):
             return None
@@ -199,16 +199,17 @@ def records_between(disk: Disk, after: int, through: int) -> Iterator[Record]:
             continue
         data, at = disk.read(name), 0
         while number < through and at < len(data):
-            found = _read(data, at)
+            read = _read(data, at)
             # Of the one before the first that is looked at no checksum is known.
             is_first = number == 0 < firsts[n] - 1
-            if found is None or not (is_first or found[1] == _checksum(chain, found[0], found[2])):
+            if read is None or not (is_first or read[1] == _checksum(chain, read[0], read[2])):
                 message = f"{name} is damaged at byte {at:,}"
                 raise PlanError(message, hint=_COPY)
-            number, chain = found[0] & ~_GOES_ON, found[1]
+            head, chain, body = read
+            number = head & ~_GOES_ON
             if number > after:
-                yield Record(number, found[2], chain)
-            at += _HEAD.size + len(found[2])
+                yield Record(number, body, chain)
+            at += _HEAD.size + len(body)
 
 
 def files_up_to(disk: Disk, number: int) -> list[str]:
@@ -227,8 +228,8 @@ def checksum_at(disk: Disk, number: int) -> int | None:
     names = disk.names()
     if not names or names[0] > _named(number):
         return None
-    found, checksum, _ = _end_of(disk.read(segment_of(names, number)), number)
-    return checksum if found == number else None
+    last, checksum, _ = _end_of(disk.read(segment_of(names, number)), number)
+    return checksum if last == number else None
 
 
 def _end_of(data: bytes, number: int) -> tuple[int, int, int]:
@@ -271,8 +272,8 @@ def _begins_group(data: bytes, at: int) -> bool:
 
     Its checksum says nothing if the one before it is damaged.
     """
-    found = _read(data, at)
-    if found is None or found[0] & _GOES_ON:
+    read = _read(data, at)
+    if read is None or read[0] & _GOES_ON:
         return False
-    end = at + _HEAD.size + len(found[2])
+    end = at + _HEAD.size + len(read[2])
     return end == len(data) or data[end : end + 4] == _MAGIC

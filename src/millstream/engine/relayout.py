@@ -152,15 +152,15 @@ class _Relayout:
         report = Report.for_program(self.anew.program)
         delivery = Delivery(self._unheard(self.files), batches.layout, self.files, report)
         delivery.open("", last["version"])
-        found = batches.last
+        anew = batches.last
         for name, rows in delivery.written.items():
             if rows != (now := batches.delivery.written[name]):
                 return f'{now:,} rows of "{name}", not {rows:,}'
         for name, counts in last["counts"].items():
             for what in _COUNTED:
-                if counts[what] != (now := found["counts"][name][what]):
+                if counts[what] != (now := anew["counts"][name][what]):
                     return f'{now:,} rows of "{name}" that are {what}, not {counts[what]:,}'
-        is_same = all(last[what] == found[what] for what in ("mark", "log"))
+        is_same = all(last[what] == anew[what] for what in ("mark", "log"))
         return None if is_same else "other times"
 
     def _adopt(self, batches: Batches, last: Manifest) -> None:

@@ -26,13 +26,13 @@ def drop_identities(program: Program) -> Program:
     """Leave out all that only hands on; the same program if nothing does."""
     types, producers = program.queue_types(), program.producers()
     ends = set(program.input_names).union(program.outputs)
-    found = [
+    idle = [
         op for op in program.operators
         if _hands_on(op, types, producers) and not ends.issuperset((*op.inputs, *op.outputs))
     ]  # fmt: skip
-    if not found:
+    if not idle:
         return program
-    copies = {id(op): [replace(op, function=Duplicate(), reads=(), writes=())] for op in found}
+    copies = {id(op): [replace(op, function=Duplicate(), reads=(), writes=())] for op in idle}
     return without_copies(rewritten(program, copies))
 
 

@@ -250,7 +250,7 @@ def refusals(
     program: Program, passes: tuple[Pass, ...] = PASSES, measures: Measures = NOTHING
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
-    tells = {one.__name__: told for one, told in TOLD_BY.items()}
+    tells = {one.__name__: tell_of for one, tell_of in TOLD_BY.items()}
     for name, tell in _TOLD_BY_MEASURES.items():
         tells[name] = functools.partial(_told, tell, measures)
     for one in passes:

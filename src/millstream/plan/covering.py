@@ -42,13 +42,13 @@ class Question:
 def questions(program: Program) -> dict[str, Question]:
     """What may be asked by each bucket, by the operator that makes keys distinct."""
     walk = _Walk(program)
-    found = {}
+    asked = {}
     for op in program.operators:
         if isinstance(op.function, Distinct):
             question = walk.question(op)
             if question is not None:
-                found[op.id] = question
-    return found
+                asked[op.id] = question
+    return asked
 
 
 class _Walk:

@@ -25,13 +25,13 @@ _AGAIN = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 def partial_totals(program: Program) -> frozenset[str]:
     """The operators that make such totals, by their ids."""
     readers = program.consumers()
-    found: set[str] = set()
+    partial: set[str] = set()
     for op in program.operators:
         if isinstance(op.function, Aggregate) and op.outputs[0] in readers:
             reader = readers[op.outputs[0]][0].function
             if isinstance(reader, Aggregate) and _is_totalled_again(op.function, reader):
-                found.add(op.id)
-    return frozenset(found)
+                partial.add(op.id)
+    return frozenset(partial)
 
 
 def _is_totalled_again(first: Aggregate, second: Aggregate) -> bool:

@@ -239,10 +239,10 @@ def _settled(
         wanted = numbers if known else (position,)
         columns = (_columns_of(asked, number) for number in wanted)
         fits = (c for c in columns if c is not None and _agree(c, keys, position))
-        found = next(fits, None)
-        if found is None:
+        fitting = next(fits, None)
+        if fitting is None:
             return False
-        chosen.append(found)
+        chosen.append(fitting)
     for e in behind:
         if keys[e] is None:
             if not chosen or any(e not in columns for columns in chosen):

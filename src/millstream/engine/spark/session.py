@@ -86,8 +86,8 @@ def brought_by_user(jars: Sequence[str], packages: Sequence[str]) -> dict[str, s
     for one in packages:
         if not _PACKAGE.fullmatch(one):
             raise UsageError(f'"{one}" is no package', hint="such as group:artifact:1.0")
-    found = {"spark.jars": jars, "spark.jars.packages": packages}
-    return {name: ",".join(given) for name, given in found.items() if given}
+    brought = {"spark.jars": jars, "spark.jars.packages": packages}
+    return {name: ",".join(given) for name, given in brought.items() if given}
 
 
 def start_session(

@@ -82,9 +82,9 @@ def turn_of_task() -> Turn:
 
     context = TaskContext.get()
     assert context is not None
-    told = context.getLocalProperty(TURN)
-    assert told is not None
-    turn = _turn_in(told)
+    turn_text = context.getLocalProperty(TURN)
+    assert turn_text is not None
+    turn = _turn_in(turn_text)
     reached("before-tasks", turn.version)
     return turn
 

@@ -163,19 +163,19 @@ def _apply(
 
 @inlined
 def _is_same(
-    event: Any, places: Array, found: Array, shape: ChosenShape, groups: Array, events: Events
+    event: Any, places: Array, rows: Array, shape: ChosenShape, groups: Array, events: Events
 ) -> Any:
     """Whether all that is told of a group is as it was."""
     group, asked = events.group[event], places.shape[1]
-    told = shape.group + _COUNTS + events.counts.shape[1] - 1
-    chosen = told + events.counts.shape[1] - 1
+    counts = shape.group + _COUNTS + events.counts.shape[1] - 1
+    chosen = counts + events.counts.shape[1] - 1
     for k in range(asked):
-        if groups[group, chosen + 2 * k] != found[k] + 1:
+        if groups[group, chosen + 2 * k] != rows[k] + 1:
             return False
-        if found[k] >= 0 and groups[group, chosen + 2 * k + 1] != places[event, k]:
+        if rows[k] >= 0 and groups[group, chosen + 2 * k + 1] != places[event, k]:
             return False
     for k in range(events.counts.shape[1] - 1):
-        if groups[group, told + k] != events.counts[event, k + 1]:
+        if groups[group, counts + k] != events.counts[event, k + 1]:
             return False
     return True
 
@@ -202,7 +202,7 @@ def _walk(
 def _retell(
     event: Any,
     places: Array,
-    found: Array,
+    rows: Array,
     shape: ChosenShape,
     groups: Array,
     work: Any,
@@ -211,8 +211,8 @@ def _retell(
     """Take back what was told of a group, and tell what is chosen now."""
     cursor, events = work
     group, size, counted = events.group[event], cursor[_SIZE], events.counts.shape[1] - 1
-    told = shape.group + _COUNTS + counted
-    chosen = told + counted
+    counts = shape.group + _COUNTS + counted
+    chosen = counts + counted
     for k in range(places.shape[1]):
         row = groups[group, chosen + 2 * k] - 1
         if row >= 0:
@@ -220,32 +220,32 @@ def _retell(
             out.place[size] = groups[group, chosen + 2 * k + 1]
             out.text[size] = groups[group, shape.group + _TEXT]
             for m in range(counted):
-                out.counts[size, m] = groups[group, told + m]
+                out.counts[size, m] = groups[group, counts + m]
             size += 1
     groups[group, shape.group + _TEXT] = cursor[_FIRST_TEXT] + cursor[_TEXTS] - 1
     for k in range(places.shape[1]):
-        groups[group, chosen + 2 * k] = found[k] + 1
+        groups[group, chosen + 2 * k] = rows[k] + 1
         groups[group, chosen + 2 * k + 1] = places[event, k]
-        if found[k] >= 0:
-            out.time[size], out.rows[size], out.weight[size] = events.time[event], found[k], 1
+        if rows[k] >= 0:
+            out.time[size], out.rows[size], out.weight[size] = events.time[event], rows[k], 1
             out.place[size] = places[event, k]
             out.text[size] = groups[group, shape.group + _TEXT]
             for m in range(counted):
                 out.counts[size, m] = events.counts[event, m + 1]
             size += 1
     for m in range(counted):
-        groups[group, told + m] = events.counts[event, m + 1]
+        groups[group, counts + m] = events.counts[event, m + 1]
     cursor[_SIZE] = size
 
 
 @tight
 def choose_rows(
-    changes: Changed, events: Events, places: Array, found: Array, shape: ChosenShape,
+    changes: Changed, events: Events, places: Array, rows: Array, shape: ChosenShape,
     groups: Array, lists: Lists, cursor: Array, out: Chosen, walked: Walked,
 ) -> bool:  # fmt: skip
     """Tell the rows at the places that are asked for; False if there is no more room for it.
 
-    `found` is room for a row of each place.
+    `rows` is room for a row of each place.
     """
     asked = places.shape[1]
     while cursor[_NEXT] < events.time.size:
@@ -257,16 +257,16 @@ def choose_rows(
         is_any = False
         for k in range(asked):
             place = places[event, k]
-            found[k] = row_at(place, own) if place > 0 else -1
+            rows[k] = row_at(place, own) if place > 0 else -1
             is_any = is_any or place > 0
-        if shape.is_joined or not _is_same(event, places, found, shape, groups, events):
+        if shape.is_joined or not _is_same(event, places, rows, shape, groups, events):
             if out.time.size - cursor[_SIZE] < 2 * asked:
                 return False
             if shape.is_joined and is_any:
                 if walked.rows.size - cursor[_WALKED] < events.counts[event, 0]:
                     return False
                 _walk(event, shape, groups, lists, walked, (cursor, events))
-            _retell(event, places, found, shape, groups, (cursor, events), out)
+            _retell(event, places, rows, shape, groups, (cursor, events), out)
         cursor[_NEXT] += 1
     return True
 
@@ -356,19 +356,19 @@ class ChosenKernel(RowsInOrder):
 
     def _batch(self, out: Chosen, walked: Walked, cursor: Array) -> Batch:
         size = int(cursor[_SIZE])
-        told = Chosen(*(a[:size].copy() for a in out))
-        by_name = self.vectors(told.rows)
+        chosen = Chosen(*(a[:size].copy() for a in out))
+        by_name = self.vectors(chosen.rows)
         for k, one in enumerate(self.counted):
-            by_name[one.name] = Vector(INTEGER, told.counts[:, k].copy())
+            by_name[one.name] = Vector(INTEGER, chosen.counts[:, k].copy())
         self._keep_texts(walked, int(cursor[_WALKED]), int(cursor[_TEXTS]))
         for one, texts in zip(self.joined, self.texts, strict=True):
-            by_name[one.name] = Vector(TEXT, texts.take(pa.array(told.text)))
+            by_name[one.name] = Vector(TEXT, texts.take(pa.array(chosen.text)))
         for one in self.function.columns:
-            by_name.setdefault(one.name, Vector(INTEGER, told.place))
+            by_name.setdefault(one.name, Vector(INTEGER, chosen.place))
         columns = tuple(by_name[n] for n in self.type.schema.names)
         if self.joined:
             self._let_go_of_texts()
-        return Batch(self.type, told.time, columns, told.weight)
+        return Batch(self.type, chosen.time, columns, chosen.weight)
 
     def _keep_texts(self, walked: Walked, size: int, count: int) -> None:
         """Join the texts of what has been walked."""

@@ -224,7 +224,7 @@ def _tau(x: Any) -> Any:
 
 
 @tight
-def estimate_cells(ids: Array, codes: Array, counts: Array, told: Array) -> None:
+def estimate_cells(ids: Array, codes: Array, counts: Array, estimates: Array) -> None:
     """How many values cells have, of registers and ranks in order of cells and codes."""
     start = 0
     while start < ids.size:
@@ -243,13 +243,13 @@ def estimate_cells(ids: Array, codes: Array, counts: Array, told: Array) -> None
         for rank in range(RANK_BITS, 0, -1):
             total = 0.5 * (total + counts[rank])
         total += REGISTERS * _sigma(counts[0] / REGISTERS)
-        told[ids[start]] = np.int64(np.floor(ALPHA * REGISTERS * REGISTERS / total + 0.5))
+        estimates[ids[start]] = np.int64(np.floor(ALPHA * REGISTERS * REGISTERS / total + 0.5))
         start = end
 
 
 @tight
 def find_quantiles(
-    given: tuple[Array, Array, Array], at: int, words: Array, told: Array, is_there: Array
+    given: tuple[Array, Array, Array], at: int, words: Array, quantiles: Array, is_there: Array
 ) -> None:
     """Quantiles of cells, of parts of the line in order of cells and parts."""
     ids, parts, counts = given
@@ -270,7 +270,7 @@ def find_quantiles(
                     bits |= np.int64(1) << (PART_BITS - 1)
                 words[ids[start]] = bits
                 if parts[i] < 0 and part > 0:
-                    told[ids[start]] = -told[ids[start]]
+                    quantiles[ids[start]] = -quantiles[ids[start]]
                 is_there[ids[start]] = True
                 break
         start = end

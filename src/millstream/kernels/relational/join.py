@@ -384,8 +384,8 @@ class JoinKernel(Piecewise):
         self.right = JoinSide(
             1, right, theirs, nulls_match=nulls_match, first=right_first, ordered=len(right_first)
         )
-        told = [n for n in leaves_by.columns if n not in (*ours, *theirs)]
-        leads = [0 if n in left_first else 1 for n in told]
+        others = [n for n in leaves_by.columns if n not in (*ours, *theirs)]
+        leads = [0 if n in left_first else 1 for n in others]
         self.lead = leads[0] if leads else -1
         #: Whether pairs are in order where they leave, if both sides are: by one side, then the
         #: other, before anything else.
@@ -393,7 +393,7 @@ class JoinKernel(Piecewise):
             bool(left_first)
             and bool(right_first)
             and leads == sorted(leads, reverse=self.lead == 1)
-            and set(told) <= set(leaves_by.leading)
+            and set(others) <= set(leaves_by.leading)
         )
         self.cursor = np.zeros(CURSOR, np.int64)
         self.kept = (left.names, function.right_kept(right))

@@ -39,8 +39,8 @@ class KeyedRows(Composed):
     def vectors(self, words: Array) -> dict[str, Vector]:
         """The columns of rows of which there are the words of the key, then of the others."""
         width = self.keys.codec.width
-        found = dict(zip(self.key, self.keys.codec.vectors(words[:, :width]), strict=True))
-        return found | dict(zip(self.rest, self.codec.vectors(words[:, width:]), strict=True))
+        of_key = dict(zip(self.key, self.keys.codec.vectors(words[:, :width]), strict=True))
+        return of_key | dict(zip(self.rest, self.codec.vectors(words[:, width:]), strict=True))
 
     def sweep(self) -> None:
         """Free the texts that no row has."""

@@ -112,7 +112,7 @@ class OrderedKernel:
             return (empty_batch(self.type),)
         assert batch.weight is not None
         times, weights, rows = batch.time.tolist(), batch.weight.tolist(), batch.rows()
-        told: tuple[list[int], list[Row], list[int]] = ([], [], [])
+        columns: tuple[list[int], list[Row], list[int]] = ([], [], [])
         start = 0
         while start < len(rows):
             end = start
@@ -123,11 +123,11 @@ class OrderedKernel:
                 end += 1
             for key, changes in changed.items():
                 for row, weight in self._changed(key, changes).items():
-                    told[0].append(times[start])
-                    told[1].append(row)
-                    told[2].append(weight)
+                    columns[0].append(times[start])
+                    columns[1].append(row)
+                    columns[2].append(weight)
             start = end
-        return (batch_of(self.type, *told),)
+        return (batch_of(self.type, *columns),)
 
     def _changed(self, key: Row, changes: Counter[Row]) -> dict[Row, int]:
         """Take in the changes of a group at an instant; how what is told of it changes."""

@@ -304,10 +304,10 @@ class PlacesKernel(RowsInOrder):
             else:
                 yield Piece(made, int(changes.time[cursor[_NEXT]]) - 1)
 
-    def _batch(self, told: Places) -> Batch:
-        told = Places(*(a.copy() for a in told))
-        by_name = self.vectors(told.rows)
-        places = dict(zip(PLACES, (told.number, told.rank, told.dense), strict=True))
+    def _batch(self, placed: Places) -> Batch:
+        placed = Places(*(a.copy() for a in placed))
+        by_name = self.vectors(placed.rows)
+        places = dict(zip(PLACES, (placed.number, placed.rank, placed.dense), strict=True))
         columns = [by_name[n] for n in self.given.schema.names]
         columns += [Vector(INTEGER, places[c.function]) for c in self.function.columns]
-        return Batch(self.type, told.time, tuple(columns), told.weight)
+        return Batch(self.type, placed.time, tuple(columns), placed.weight)

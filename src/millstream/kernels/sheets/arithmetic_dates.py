@@ -216,9 +216,9 @@ def date_made(year: Any, s: Any, month: Any, t: Any, day: Any, u: Any) -> Any:
         return 0.0, np.int64(NUM)
     # Before 1900 the calendar is the true one.
     first = _serial(wanted, of_year, 1) if wanted >= 1900 else _days_to(wanted, of_year, 1) - 1
-    found = float(first) + np.floor(day) - 1.0
-    if 0.0 <= found <= _LAST_DAY:
-        return found, np.int64(0)
+    serial = float(first) + np.floor(day) - 1.0
+    if 0.0 <= serial <= _LAST_DAY:
+        return serial, np.int64(0)
     return 0.0, np.int64(NUM)
 
 

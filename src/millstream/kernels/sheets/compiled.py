@@ -453,10 +453,10 @@ class CompiledSheetKernel(Composed):
         different, places = np.unique(pairs, axis=0, return_inverse=True)
         places = places.reshape(-1)
         counts = np.bincount(places, minlength=len(different)).tolist()
-        found = zip(different[:, 0].copy().view(np.float64).tolist(), different[:, 1].tolist(),
+        cells = zip(different[:, 0].copy().view(np.float64).tolist(), different[:, 1].tolist(),
                     strict=True)  # fmt: skip
         shown = []
-        for (value, status), count in zip(found, counts, strict=True):
+        for (value, status), count in zip(cells, counts, strict=True):
             faults: Counter[str] = Counter()
             scalar = scalar_of(value, status, self.texts)
             shown.append(from_cell(scalar, column, faults, uses_1904=self.function.uses_1904))

@@ -49,11 +49,11 @@ def count_different(aggregates: Aggregates, wanted: Different, whole: Call) -> O
     is_text = seen.source.kind is Kind.TEXT
     is_odd = not is_text and seen.source.kind is not Kind.NUMBER
     refuse_if(is_odd or seen.source.shows_zero, "different values of several kinds")
-    is_plain, found = lines.fresh()[0], lines.fresh()[0]
+    is_plain, filled = lines.fresh()[0], lines.fresh()[0]
     group = f"G{seen.group.number}"
     first, last = f"row[{group} + FIRST]", f"row[{group} + SEEN]"
     lines.add(f"{is_plain} = row[{seen.counts} + {NO_NUMBERS}] == 0 and {first} < {last}")
-    lines.add(f"{found} = 0")
+    lines.add(f"{filled} = 0")
     lines.add(f"for position in range({first}, {last} if {is_plain} else {first}):")
     lines.depth += 1
     value = f"numbers[place_of(row, {seen.place}, position) + VALUES + {seen.column}]"
@@ -63,10 +63,10 @@ def count_different(aggregates: Aggregates, wanted: Different, whole: Call) -> O
         value = f"float(folded[{code}])"
         if wanted.by_criteria:
             lines.add(f"{is_plain} = {is_plain} and plain[{code}] != 0")
-    lines.add(f"scratch[{found}] = {value}")
-    lines.add(f"{found} += 1")
+    lines.add(f"scratch[{filled}] = {value}")
+    lines.add(f"{filled} += 1")
     lines.depth -= 1
     name = COUNTS_OF_DIFFERENT[wanted.by_criteria]
     lines.used.add(name)
     near = f", {not is_text}" if wanted.by_criteria else ""
-    return aggregates.made_or_called(is_plain, f"{name}(scratch, {found}{near})", whole, _REASON)
+    return aggregates.made_or_called(is_plain, f"{name}(scratch, {filled}{near})", whole, _REASON)

@@ -61,11 +61,11 @@ def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
     whole = Compilation(split.sheet, split.input_types, texts, may_call)
     kinds = output_kinds(whole)
     loop = written(whole)
-    told = [*phases(split.sheet), *storage(whole)]
-    told += [f"outside of the loop: {told}" for told in apart(split, whole)]
+    notes = [*phases(split.sheet), *storage(whole)]
+    notes += [f"outside of the loop: {note}" for note in apart(split, whole)]
     columns = [fed_columns(whole, n) for n in range(len(split.input_types))]
     are_whole = [is_whole(whole, n) for n in range(len(kinds))]
-    source = commented(told) + loop.source
+    source = commented(notes) + loop.source
     return Generated(split, whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
 
 

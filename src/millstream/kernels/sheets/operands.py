@@ -159,8 +159,8 @@ def as_mixed(constant: Operand) -> Operand:
 
 def held_constant(value: Scalar, kind: Kind, texts: Texts) -> Operand:
     """A constant as a cell of a kind holds it."""
-    found = constant(value, texts)
-    return as_mixed(found) if kind is Kind.MIXED else found
+    plain = constant(value, texts)
+    return as_mixed(plain) if kind is Kind.MIXED else plain
 
 
 _HELD = {Kind.TEXT: TEXT_HELD, Kind.BOOLEAN: BOOLEAN_HELD}

@@ -150,25 +150,25 @@ class SplitCells:
             return False
         # What never has a compiled form first; then what has none for some kinds of values.
         for never in (True, False):
-            found: dict[Node, Cell] = {}
+            places: dict[Node, Cell] = {}
             whole = self.atoms[cell.address]
-            formula = self._with_columns(rule.formula, None, found, whole, never=never)
-            if found and not isinstance(formula, Cell):
-                parts = {_address(place): self._part(node, place) for node, place in found.items()}
+            formula = self._with_columns(rule.formula, None, places, whole, never=never)
+            if places and not isinstance(formula, Cell):
+                parts = {_address(place): self._part(node, place) for node, place in places.items()}
                 self._replace(cell, formula, parts)
                 self.before |= {a: self._only_input(p.refers_to) or 0 for a, p in parts.items()}
                 return True
         return False
 
     def _with_columns(
-        self, node: Node, parent: Node | None, found: dict[Node, Cell], whole: Ticks, *,
+        self, node: Node, parent: Node | None, places: dict[Node, Cell], whole: Ticks, *,
         never: bool,
     ) -> Node:  # fmt: skip
         """A formula in which parts of it are cells, which are told as they are found."""
         if self._is_column(node, parent, never=never) and self._is_there(node, whole):
-            return self._hidden(node, found)
+            return self._hidden(node, places)
         return rebuilt(
-            node, lambda child: self._with_columns(child, node, found, whole, never=never)
+            node, lambda child: self._with_columns(child, node, places, whole, never=never)
         )
 
     def _is_there(self, node: Node, whole: Ticks) -> bool:
@@ -189,10 +189,10 @@ class SplitCells:
 
         return has_ticked(whole)
 
-    def _hidden(self, node: Node, found: dict[Node, Cell]) -> Cell:
-        if node not in found:
-            found[node] = Cell(HIDDEN_SHEET, self._fresh_row() + len(found), 1)
-        return found[node]
+    def _hidden(self, node: Node, places: dict[Node, Cell]) -> Cell:
+        if node not in places:
+            places[node] = Cell(HIDDEN_SHEET, self._fresh_row() + len(places), 1)
+        return places[node]
 
     def _is_column(self, node: Node, parent: Node | None, *, never: bool) -> bool:
         if not isinstance(node, (Call, Binary)) or _has_compiled_form(node, always=not never):
@@ -295,18 +295,18 @@ class SplitCells:
         """
         cell = self.cells[address]
         assert isinstance(cell.rule, Computed)
-        found: dict[Node, Cell] = {}
+        places: dict[Node, Cell] = {}
 
         def changed(node: Node, parent: Node) -> Node:
             if self._is_kept(node, parent, after, self.atoms[address]):
-                return self._hidden(node, found)
+                return self._hidden(node, places)
             return rebuilt(node, lambda child: changed(child, node))
 
         formula = inside = self._formula(address)
         if not cell.rule.is_array:
             inside = rebuilt(formula, lambda child: changed(child, formula))
-        if found:
-            parts = {_address(place): self._part(node, place) for node, place in found.items()}
+        if places:
+            parts = {_address(place): self._part(node, place) for node, place in places.items()}
             self._replace(cell, inside, parts)
         return not _has_window(inside)
 

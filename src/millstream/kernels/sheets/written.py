@@ -66,12 +66,12 @@ Format = FixedFormat | MomentFormat | GeneralFormat
 
 def format_of(pattern: str) -> Format | None:
     """A format that can be written here."""
-    found = _FIXED.fullmatch(pattern)
-    if found is not None:
-        has_commas = found["whole"].startswith("#")
-        least = 1 if has_commas else len(found["whole"])
-        shift = 2 if found["percent"] else 0
-        return FixedFormat(len(found["places"] or ""), shift, least, has_commas=has_commas)
+    fixed = _FIXED.fullmatch(pattern)
+    if fixed is not None:
+        has_commas = fixed["whole"].startswith("#")
+        least = 1 if has_commas else len(fixed["whole"])
+        shift = 2 if fixed["percent"] else 0
+        return FixedFormat(len(fixed["places"] or ""), shift, least, has_commas=has_commas)
     pieces = _MOMENT.findall(pattern)
     letters = [p for p in pieces if p.isalpha() and p != "T"]
     if "".join(pieces) != pattern or not letters or not all(p in _CODES for p in letters):
