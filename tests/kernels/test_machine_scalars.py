@@ -9,14 +9,14 @@ import numpy as np
 
 from millstream.calculus.graph import Input
 from millstream.calculus.procedures import Assign, Code, Let, Pop, Push, RecordOf, Slot, Statement
-from millstream.calculus.terms import Call, Place, Read
+from millstream.calculus.terms import Call, Place, Read, Term
 from millstream.calculus.types import QueueType
 from millstream.calculus.wiring import Wiring
 from millstream.calculus.work import Rates, Work, schema_of_items
 from millstream.engine.reference.feed import Event
 from millstream.kernels.nets.printed import singles_as_text
 from millstream.values.core.machine import MACHINE, single, single_text
-from millstream.values.types import BIT, BOOLEAN, INT32, SINGLE
+from millstream.values.types import BIT, BOOLEAN, INT32, SINGLE, Type
 from tests.generate_codes import RESULTS
 from tests.laws.runs import on_local, on_reference
 
@@ -25,7 +25,8 @@ SINGLES = [single(v) for v in (
     0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.1, 1e-45, 1e10, -1e10, 3e38, 2147483648.0,
     16777217.0, 0.49999997, 100.25, -0.75, math.pi, math.inf, -math.inf, math.nan)]  # fmt: skip
 TAKEN = RecordOf((("a", INT32), ("b", INT32), ("x", SINGLE), ("y", SINGLE), ("p", BIT), ("q", BIT),
-                  ("u", BOOLEAN), ("v", BOOLEAN)))  # fmt: skip
+                  ("u", BOOLEAN), ("v", BOOLEAN), ("sign_x", SINGLE), ("sign_y", SINGLE),
+                  ("one", INT32)))  # fmt: skip
 OPERANDS = {INT32: "ab", SINGLE: "xy", BIT: "pq", BOOLEAN: "uv"}
 
 
@@ -35,15 +36,22 @@ def work_of_all() -> Work:
     calls = [(name, types, t) for t in OPERANDS for name, types in RESULTS[t]]
     given = RecordOf(tuple((name, type_) for name, _, type_ in calls))
     for name, types, type_ in calls:
-        args = [Read(Place("i", (OPERANDS[t][n],)), t) for n, t in enumerate(types)]
+        args = [operand(OPERANDS[t][n], t) for n, t in enumerate(types)]
         if name in ("int32_div", "int32_rem"):
             odd = Call("int32_or", (args[1], Read(Place("i", ("one",)), INT32)), INT32)
-            args = [args[0], odd]  # type: ignore[list-item]
+            args = [args[0], odd]
         parts.append(Assign(Place("o", (name,)), Call(name, tuple(args), type_)))
-    taken = RecordOf((*TAKEN.parts, ("one", INT32)))
-    before = Let(Slot("i", taken)), Pop(Place("i")), Let(Slot("o", given))
-    code = Code("All", (), (), taken, given, (), None, (*before, *parts, Push(Place("o"))))
-    return Work(code, (), taken, given, Rates(1, 1, 1))
+    before = Let(Slot("i", TAKEN)), Pop(Place("i")), Let(Slot("o", given))
+    code = Code("All", (), (), TAKEN, given, (), None, (*before, *parts, Push(Place("o"))))
+    return Work(code, (), TAKEN, given, Rates(1, 1, 1))
+
+
+def operand(name: str, type_: Type) -> Term:
+    """Zeros that come from outside have no sign, so signs come by themselves."""
+    value = Read(Place("i", (name,)), type_)
+    if type_ != SINGLE:
+        return value
+    return Call("single_mul", (value, Read(Place("i", (f"sign_{name}",)), SINGLE)), SINGLE)
 
 
 def test_every_scalar_of_machines_is_compiled_as_it_is_meant() -> None:
@@ -57,7 +65,8 @@ def test_every_scalar_of_machines_is_compiled_as_it_is_meant() -> None:
     rows = []
     for x, y in itertools.product(SINGLES, SINGLES):
         (a, b), (p, q) = next(numbers), next(bits)
-        rows.append((a, b, x, y, p, q, bool(p), not q, 1))
+        signs = [math.copysign(1.0, value) for value in (x, y)]
+        rows.append((a, b, abs(x), abs(y), p, q, bool(p), not q, *signs, 1))
     events = {"items": [Event(n, row) for n, row in enumerate(rows)]}
     names = [name for t in OPERANDS for name, _ in RESULTS[t]]
     expected, actual = on_reference(program, events)[0]["out"], on_local(program, events)[0]["out"]

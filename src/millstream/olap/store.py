@@ -89,7 +89,6 @@ class CubeStore:
         #: What is done with a version before it can be asked.
         self.make_ready: Callable[[Version], object] = lambda _: None
         self.version = self._publish(-1)
-        self.bytes_on_disk = 0
 
     # --- what an engine calls ---
 

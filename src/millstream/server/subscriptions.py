@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _ASK_SECONDS, _TAKE_SECONDS = 10.0, 30.0
 #: What may be said at once.
 _LONGEST = 1 << 16
-TOO_SLOW, NOT_UNDERSTOOD, TOO_LONG, AGAIN = 4408, 1008, 1009, 1013
+TOO_SLOW, NOT_UNDERSTOOD, AGAIN = 4408, 1008, 1013
 
 
 async def subscribe(socket: WebSocket, serving: Serving) -> None:

@@ -125,7 +125,6 @@ class Op:
 
 
 Value = Const | Local | Given | Load | Op
-Atom = Const | Local | Given
 
 YES, NO = Const(True, TRUTH), Const(False, TRUTH)
 ZERO = Const(0, INTEGER)

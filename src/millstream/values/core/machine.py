@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from millstream.values.as_in_c import as_in_c, logarithm, power, rounded, sinh
 from millstream.values.core import rules
 from millstream.values.core.scalar import DIVISION_BY_ZERO, Operation, Scalar, ScalarFault
 from millstream.values.types import BIT, BOOLEAN, INT32, SINGLE, TEXT, Type
@@ -71,48 +72,8 @@ def converted(value: float, type_: Type) -> Any:
     return whole & 1 if type_ == BIT else whole
 
 
-def _defined(function: Callable[..., float]) -> Callable[..., float]:
-    """NaN outside of a function's domain and infinity beyond its range, as in C."""
-
-    def call(*args: float) -> float:
-        try:
-            return function(*args)
-        except ValueError:
-            return math.nan
-        except OverflowError:
-            return math.inf
-
-    return call
-
-
-def _log(value: float) -> float:
-    return -math.inf if value == 0 else math.log(value)
-
-
-def _log10(value: float) -> float:
-    return -math.inf if value == 0 else math.log10(value)
-
-
-def _sinh(value: float) -> float:
-    return math.copysign(_defined(math.sinh)(abs(value)), value)
-
-
-def _power(a: float, b: float) -> float:
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf
-    except ValueError:
-        return math.inf if a == 0 else math.nan
-
-
 def _round(value: float) -> float:
     return math.copysign(math.floor(abs(value) + 0.5), value) if math.isfinite(value) else value
-
-
-def _towards(rounding: Callable[[float], int]) -> Callable[[float], float]:
-    """A zero keeps the sign of what it was made of, as in C."""
-    return lambda value: math.copysign(rounding(value), value) if math.isfinite(value) else value
 
 
 def single_text(value: float) -> str:
@@ -147,14 +108,14 @@ _COMPARISONS = {
     "ge": (">=", operator.ge), "eq": ("==", operator.eq), "ne": ("!=", operator.ne),
 }  # fmt: skip
 _SINGLES: dict[str, tuple[Callable[..., float], str]] = {
-    "sin": (_defined(math.sin), "math.sin"), "cos": (_defined(math.cos), "math.cos"),
-    "tan": (_defined(math.tan), "math.tan"), "asin": (_defined(math.asin), "math.asin"),
-    "acos": (_defined(math.acos), "math.acos"), "atan": (math.atan, "math.atan"),
-    "sinh": (_sinh, "math.sinh"), "cosh": (_defined(math.cosh), "math.cosh"),
-    "tanh": (math.tanh, "math.tanh"), "exp": (_defined(math.exp), "math.exp"),
-    "log": (_defined(_log), "math.log"), "log10": (_defined(_log10), "math.log10"),
-    "sqrt": (_defined(math.sqrt), "math.sqrt"), "floor": (_towards(math.floor), "floor_of"),
-    "ceil": (_towards(math.ceil), "ceiling_of"), "round": (_round, "round_half_away"),
+    "sin": (as_in_c(math.sin), "math.sin"), "cos": (as_in_c(math.cos), "math.cos"),
+    "tan": (as_in_c(math.tan), "math.tan"), "asin": (as_in_c(math.asin), "math.asin"),
+    "acos": (as_in_c(math.acos), "math.acos"), "atan": (math.atan, "math.atan"),
+    "sinh": (sinh, "math.sinh"), "cosh": (as_in_c(math.cosh), "math.cosh"),
+    "tanh": (math.tanh, "math.tanh"), "exp": (as_in_c(math.exp), "math.exp"),
+    "log": (logarithm(math.log), "math.log"), "log10": (logarithm(math.log10), "math.log10"),
+    "sqrt": (as_in_c(math.sqrt), "math.sqrt"), "floor": (rounded(math.floor), "floor_of"),
+    "ceil": (rounded(math.ceil), "ceiling_of"), "round": (_round, "round_half_away"),
     "abs": (abs, "abs"),
 }  # fmt: skip
 _INTEGERS = (INT32, INT32)
@@ -187,11 +148,11 @@ MACHINE: tuple[Scalar, ...] = (
     _scalar("single_sub", _PAIR, SINGLE, operator.sub, "{0} - {1}"),
     _scalar("single_mul", _PAIR, SINGLE, operator.mul, "{0} * {1}"),
     _scalar("single_div", _PAIR, SINGLE, _ratio, "{0} / {1}"),
-    _scalar("single_rem", _PAIR, SINGLE, _defined(math.fmod), "float32(rest_of({0}, {1}))"),
+    _scalar("single_rem", _PAIR, SINGLE, as_in_c(math.fmod), "float32(rest_of({0}, {1}))"),
     _scalar("single_neg", (SINGLE,), SINGLE, operator.neg, "-{0}"),
     _scalar("single_atan2", _PAIR, SINGLE, math.atan2,
             "float32(math.atan2(float64({0}), float64({1})))"),
-    _scalar("single_pow", _PAIR, SINGLE, _power, "float32(math.pow(float64({0}), float64({1})))"),
+    _scalar("single_pow", _PAIR, SINGLE, power, "float32(math.pow(float64({0}), float64({1})))"),
     _scalar("single_min", _PAIR, SINGLE, min, "least({0}, {1})"),
     _scalar("single_max", _PAIR, SINGLE, max, "most({0}, {1})"),
     *(_scalar(f"single_{name}", (SINGLE,), SINGLE, meaning, f"float32({called}(float64({{0}})))")

@@ -54,7 +54,6 @@ class Conversion:
     extra: RecordType | None
     bind: Callable[[RecordSurroundings], _Convert]
     can_fail: bool = True
-    changes_nothing: bool = False
 
 
 def _always(function: _Convert, *, can_fail: bool = False) -> Conversion:
@@ -65,7 +64,7 @@ def _told(extra: RecordType, function: _Convert) -> Conversion:
     return Conversion(extra, lambda _settings: function)
 
 
-SAME = Conversion(None, lambda _settings: lambda value: value, False, True)
+SAME = Conversion(None, lambda _settings: lambda value: value, can_fail=False)
 
 _RANGES = {INT: (-(2**63), 2**63 - 1), UINT: (0, 2**64 - 1), FINGERPRINT: (0, 2**64 - 1)}
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from millstream.values.as_in_c import as_in_c, logarithm, power, rounded, sinh
 from millstream.values.records.intrinsic import (
     Intrinsic,
     RecordSurroundings,
@@ -48,42 +49,8 @@ def _abs(value: Any) -> Any:
     return wrapped(abs(value)) if isinstance(value, int) else abs(value)
 
 
-def _as_in_c(function: Callable[..., float]) -> Callable[..., float]:
-    def call(*args: float) -> float:
-        try:
-            return function(*args)
-        except ValueError:
-            return math.nan
-        except OverflowError:
-            return math.inf
-
-    return call
-
-
-def _log_of(function: Callable[[float], float]) -> Callable[[float], float]:
-    return _as_in_c(lambda value: -math.inf if value == 0 else function(value))
-
-
-def _sinh(value: float) -> float:
-    return math.copysign(_as_in_c(math.sinh)(abs(value)), value)
-
-
-def _pow(base: float, exponent: float) -> float:
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
-    except ValueError:
-        return math.inf if base == 0 else math.nan
-
-
 def _atanh(value: float) -> float:
-    return math.copysign(math.inf, value) if abs(value) == 1 else _as_in_c(math.atanh)(value)
-
-
-def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
-    """A whole float; a zero keeps its sign."""
-    return lambda value: math.copysign(rounding(value), value) if math.isfinite(value) else value
+    return math.copysign(math.inf, value) if abs(value) == 1 else as_in_c(math.atanh)(value)
 
 
 def _half_away(value: float) -> int:
@@ -135,14 +102,14 @@ def _number(args: tuple[RecordType, ...]) -> Signature | str:
 #: What weights of tables go through before they are emitted.
 WEIGHT, FINITE_WEIGHT = "_weight", "_finite_weight"
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "sqrt": _as_in_c(math.sqrt), "cbrt": math.cbrt, "exp": _as_in_c(math.exp),
-    "ln": _log_of(math.log), "log": _log_of(math.log), "log10": _log_of(math.log10),
-    "log2": _log_of(math.log2), "sin": _as_in_c(math.sin), "cos": _as_in_c(math.cos),
-    "tan": _as_in_c(math.tan), "asin": _as_in_c(math.asin), "acos": _as_in_c(math.acos),
-    "atan": math.atan, "sinh": _sinh, "cosh": _as_in_c(math.cosh), "tanh": math.tanh,
-    "asinh": math.asinh, "acosh": _as_in_c(math.acosh), "atanh": _atanh,
-    "ceil": _whole(math.ceil), "floor": _whole(math.floor), "round": _whole(_half_away),
-    "trunc": _whole(math.trunc), "fabs": abs,
+    "sqrt": as_in_c(math.sqrt), "cbrt": math.cbrt, "exp": as_in_c(math.exp),
+    "ln": logarithm(math.log), "log": logarithm(math.log), "log10": logarithm(math.log10),
+    "log2": logarithm(math.log2), "sin": as_in_c(math.sin), "cos": as_in_c(math.cos),
+    "tan": as_in_c(math.tan), "asin": as_in_c(math.asin), "acos": as_in_c(math.acos),
+    "atan": math.atan, "sinh": sinh, "cosh": as_in_c(math.cosh), "tanh": math.tanh,
+    "asinh": math.asinh, "acosh": as_in_c(math.acosh), "atanh": _atanh,
+    "ceil": rounded(math.ceil), "floor": rounded(math.floor), "round": rounded(_half_away),
+    "trunc": rounded(math.trunc), "fabs": abs,
 }  # fmt: skip
 _TESTS: dict[str, Callable[[float], bool]] = {
     "isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite,
@@ -164,9 +131,9 @@ NUMBERS: tuple[Intrinsic, ...] = (
       for name, function in _FUNCTIONS.items()),
     *(plain(name, f"{name}(x)", fixed(FLOAT, result=BOOL), test)
       for name, test in _TESTS.items()),
-    plain("pow", "pow(x, y)", _PAIR, _pow),
+    plain("pow", "pow(x, y)", _PAIR, power),
     plain("atan2", "atan2(y, x)", _PAIR, math.atan2),
-    plain("fmod", "fmod(x, y)", _PAIR, _as_in_c(math.fmod)),
+    plain("fmod", "fmod(x, y)", _PAIR, as_in_c(math.fmod)),
     plain("hypot", "hypot(x, y)", _PAIR, math.hypot),
     plain("highbit", "highbit(n)",
           one_of(fixed(INT, result=INT), fixed(UINT, result=INT)), highbit),
