@@ -60,11 +60,14 @@ class Tables(FormulasBase):
         return self._taken(wanted, place, f"{results}[max({place}, 0)]")
 
     def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
-        function = "approximate_place" if is_near else "exact_place"
+        """Where a number stands in a table, looked for once."""
+        function = self.search(keys) if is_near else "exact_place"
         self.lines.used.add(function)
-        place, _ = self.lines.fresh()
-        self.lines.add(f"{place} = {function}({wanted.value}, {self.lines.array(keys)})")
-        return place
+        return self.lines.once(f"{function}({wanted.value}, {self.lines.array(keys)})")
+
+    def search(self, keys: tuple[float, ...]) -> str:
+        """What finds the last that is not greater."""
+        return "approximate_place"
 
     def _taken(self, wanted: Operand, place: str, result: str) -> Operand:
         value, status = self.lines.fresh()

@@ -104,12 +104,19 @@ class Lines:
         Names are given once, and windows have moved on before anybody looks at them: so the same
         call gives the same.
         """
-        known = self.calls.get(call)
+        return self._named(call, "{}, {} = {}")
+
+    def once(self, expression: str) -> str:
+        """The same of an expression that is a value alone."""
+        return self._named(expression, "{0} = {2}")[0]
+
+    def _named(self, text: str, line: str) -> tuple[str, str]:
+        known = self.calls.get(text)
         if known is not None and self._is_at_hand(*known[:2]):
             return known[2]
         names = self.fresh()
-        self.add(f"{', '.join(names)} = {call}")
-        self.calls[call] = len(self.lines) - 1, self.lines[-1], names
+        self.add(line.format(*names, text))
+        self.calls[text] = len(self.lines) - 1, self.lines[-1], names
         return names
 
     def _is_at_hand(self, place: int, line: str) -> bool:

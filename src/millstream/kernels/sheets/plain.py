@@ -54,11 +54,8 @@ class PlainFormulas(Formulas):
         self.finite: list[str] = []
         #: Values that may be infinite or NaN.
         self.unchecked: set[str] = set()
-        #: Those that were checked, those without a sign of zero, and places in tables, if that
-        #: is so in any case.
+        #: Those that were checked in any case.
         self.checked: set[str] = set()
-        self.unsigned: dict[str, str] = {}
-        self.places: dict[tuple[str, str], str] = {}
         #: Values of which it is known: a sum of two of them is never next to nothing.
         self.never_negative: set[str] = set()
         #: How many conditions there are for what is generated now.
@@ -96,13 +93,7 @@ class PlainFormulas(Formulas):
         self.sure(operand)
         if operand.value not in self.unchecked:
             return operand
-        value = self.unsigned.get(operand.value)
-        if value is None:
-            value, _ = self.lines.fresh()
-            self.lines.add(f"{value} = {operand.value} + 0.0")
-            if not self.depth:
-                self.unsigned[operand.value] = value
-        return replace(operand, value=value)
+        return replace(operand, value=self.lines.once(f"{operand.value} + 0.0"))
 
     def taken_checks(self) -> str:
         """All conditions so far as one; from here on there are none. Empty if there were none."""
@@ -147,8 +138,7 @@ class PlainFormulas(Formulas):
                 return self._without_status(super().operand(node))
 
     def _computed(self, expression: str) -> Operand:
-        value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = {expression}")
+        value = self.lines.once(expression)
         self.unchecked.add(value)
         return Operand(NUMBER, value, may_be_empty=False)
 
@@ -256,9 +246,7 @@ class PlainFormulas(Formulas):
     def _made(self, expression: str) -> Operand:
         """What a function makes of finite numbers, which is finite."""
         self.lines.used.update(name for name in _IMPORTED if expression.startswith(name))
-        value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = {expression} + 0.0")
-        return Operand(NUMBER, value, may_be_empty=False)
+        return Operand(NUMBER, self.lines.once(f"{expression} + 0.0"), may_be_empty=False)
 
     def _rounded(self, function: str, number: Node, places: float) -> Operand:
         x = self.number(self.operand(number))
@@ -321,21 +309,8 @@ class PlainFormulas(Formulas):
         kinds = (NUMBER, Kind.BOOLEAN) if function in ("AND", "OR") else (NUMBER,)
         return not is_empty and operand.kind in kinds
 
-    def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
-        """Where a number stands in a table, looked for once."""
-        if is_near and list(keys) == sorted(keys):
-            function = "place_among"
-        else:
-            function = "approximate_place" if is_near else "exact_place"
-        name = self.lines.array(keys)
-        place = self.places.get((wanted.value, function + name))
-        if place is None:
-            self.lines.used.add(function)
-            place, _ = self.lines.fresh()
-            self.lines.add(f"{place} = {function}({wanted.value}, {name})")
-            if not self.depth:
-                self.places[wanted.value, function + name] = place
-        return place
+    def search(self, keys: tuple[float, ...]) -> str:
+        return "place_among" if list(keys) == sorted(keys) else super().search(keys)
 
 
 _STEPS = {

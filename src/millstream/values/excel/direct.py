@@ -14,6 +14,7 @@ from typing import Any
 
 from millstream.values.excel.arrays import Area, Array, fixed
 from millstream.values.excel.dates import OFFSET_1904
+from millstream.values.excel.direct_lookups import LOOKUPS, OPEN
 from millstream.values.excel.evaluate import COERCED, Context, FunctionShape, evaluate, shape_of
 from millstream.values.excel.operators import BINARY, UNARY, add_or_zero
 from millstream.values.excel.syntax import (
@@ -194,7 +195,16 @@ class _Parts:
         known = [p for p in parts if p is not None]
         if len(known) < len(parts):
             return None
-        return _called(shape, known, self.context)
+        general = _called(shape, known, self.context)
+        if node.function not in LOOKUPS:
+            return general
+        given = [self._fixed(*pair) for pair in zip(node.arguments, known, strict=True)]
+        return LOOKUPS[node.function](given, known, general) or general
+
+    def _fixed(self, node: Node, part: Part) -> Any:
+        """What an argument is that is written there, or an area that never changes."""
+        is_area = isinstance(node, (Cell, Range)) and not _holds(node, self.places)
+        return part(()) if is_area or isinstance(node, Literal) else OPEN
 
     def _argument(self, kind: str, node: Node) -> Part | None:
         """An argument as a function takes it: a scalar is coerced, a reference stays one."""
