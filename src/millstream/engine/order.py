@@ -10,7 +10,7 @@ import numpy as np
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.kernels.runtime.merge_runs import MOST_RUNS, merge_runs
-from millstream.plan.batch import Array, Batch, Vector, concat_batches, concat_vectors
+from millstream.plan.batch import Array, Batch, Vector, concat_batches, concat_vectors, weights_of
 from millstream.plan.ranks import has_position, is_free
 
 #: How many ranks per item may be missing if items are put into their places one by one.
@@ -62,8 +62,8 @@ def _merged(batches: Sequence[Batch], type_: QueueType, each: Each) -> Batch:
             return placed(time)
         if number == 1:
             return placed(rank)
-        weights = [batch.weight for batch in batches if batch.weight is not None]
-        return placed(np.concatenate(weights)) if weights else None
+        weights = weights_of(batches)
+        return None if weights is None else placed(weights)
 
     width = len(type_.schema)
     parts = each(lambda n: column(n) if n < width else array(n - width), range(width + 3))

@@ -196,7 +196,8 @@ def _are_well_encoded(texts: list[Any]) -> bool:
 class Batch:
     """Items of one queue. Inside a plan, times never decrease.
 
-    `weight` is +1 or -1 (or a multiple) per change of a relation, None for a stream.
+    `weight` is +1 or -1 (or a multiple) per change of a relation, None for a stream; on its way to
+    a table an item of a stream may stand for several, so many as its weight says.
     `rank` orders items of equal time across the inputs of a step whose operators share
     a variable; only plans that need it carry it. Changes that are known to be net, and in
     the order in which they will leave, need not be consolidated when they do.
@@ -273,11 +274,19 @@ def concat_batches(batches: Iterable[Batch], type_: QueueType) -> Batch:
         type_,
         np.concatenate([p.time for p in parts]),
         columns,
-        np.concatenate([p.weight for p in parts]) if type_.is_relation else None,
+        weights_of(parts),
         None if parts[0].rank is None else np.concatenate([p.rank for p in parts]),
         all(p.is_net for p in parts)
         and all(a.time[-1] < b.time[0] for a, b in itertools.pairwise(parts)),
     )
+
+
+def weights_of(parts: Sequence[Batch]) -> Array | None:
+    """The weights of several batches in a row; what has none is there once."""
+    if all(part.weight is None for part in parts):
+        return None
+    ones = (np.ones(len(p), np.int64) if p.weight is None else p.weight for p in parts)
+    return np.concatenate(list(ones))
 
 
 def distinct_times(times: Array) -> Array:

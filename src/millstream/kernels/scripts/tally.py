@@ -200,7 +200,8 @@ class TallyKernel(Termless):
             self.counted[place] = CountedRows(self._counted_types())
         counted = self.counted[place]
         width = len(counted.types)
-        values = batch.columns[width].values if self.adds else None
+        # An emit may stand for several.
+        values = batch.columns[width].values if self.adds else batch.weight
         counted.add(batch.columns[:width], len(batch), values)
         if counted.size > (_MOST_SUMS if self.is_direct else _MOST):
             self._into_accumulators(place)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from millstream.values.records.keys import Keys, hash64, keys_of, mix64, mixes64
 from millstream.values.records.packing import packed
 from millstream.values.records.types import (
@@ -64,9 +66,21 @@ class Smallest(Table):
     ) -> _Kept:  # fmt: skip
         if acc[0] or weights is not None or self.hashed is not mix64:
             return Table.add_all(self, acc, values, weights, keys, times)  # type: ignore[no-any-return]
-        hashes = mixes64(list(values), self.seed)
+        hashes = self._hashes(list(values))
         kept = dict(zip(hashes, zip(values, times, strict=True), strict=True))
         return self._fewest((kept, _ALL, False))
+
+    @property
+    def lowest(self) -> int:
+        return self.most + 1  # one more says that there were more
+
+    def ranks(self, values: list[Any], weights: Array | None, keys: list[int]) -> Array | None:
+        return np.array(self._hashes(values), np.uint64)
+
+    def _hashes(self, values: list[Any]) -> list[int]:
+        if self.hashed is mix64:
+            return mixes64(values, self.seed)
+        return [self.hashed(self.keys.key(value), self.seed) for value in values]
 
     def _amount(self, weight: Any, times: int) -> Any:
         if self.weight is None:

@@ -6,6 +6,8 @@ import bisect
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from millstream.values.records.keys import Keys, keys_of
 from millstream.values.records.types import (
     BYTES,
@@ -21,7 +23,7 @@ from millstream.values.records.types import (
     resolved,
 )
 from millstream.values.tables.amounts import Amounts, amounts_of
-from millstream.values.tables.kind import Declared, Result, Table, TableKind
+from millstream.values.tables.kind import Array, Declared, Result, Table, TableKind
 
 
 def anything(declared: Declared) -> str | None:
@@ -172,8 +174,30 @@ class Extremes(Table):
             acc = self._put(acc, tuple(pair))
         return acc
 
+    @property
+    def lowest(self) -> int:
+        return self.most
+
+    def ranks(self, values: list[Any], weights: Array | None, keys: list[int]) -> Array | None:
+        if weights is None:
+            return None
+        ranks = in_order(weights)
+        return ~ranks if self.largest else ranks
+
     def results(self, acc: list[tuple[Any, Any]]) -> list[Result]:
         return [Result(self.values.value(v), self.weights.value(w)) for w, v in acc]
+
+
+def in_order(numbers: Array) -> Array:
+    """Unsigned integers in the order of some numbers; what is none comes first."""
+    if numbers.dtype == np.uint64:
+        return numbers
+    top = np.uint64(1 << 63)
+    if numbers.dtype != np.float64:
+        return numbers.astype(np.int64).view(np.uint64) ^ top
+    bits = (numbers + 0.0).view(np.uint64)
+    ordered = np.where(bits >= top, ~bits, bits | top)
+    return np.where(np.isnan(numbers), np.uint64(0), ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +237,14 @@ class SmallSet(Table):
         self, acc: dict[Any, None] | None, other: dict[Any, None] | None
     ) -> dict[Any, None] | None:
         return None if acc is None or other is None else self._small(acc | other)
+
+    @property
+    def lowest(self) -> int:
+        return self.most + 1
+
+    def ranks(self, values: list[Any], weights: Array | None, keys: list[int]) -> Array | None:
+        # Whichever they are, one more than there may be says that there are too many.
+        return np.arange(len(values), dtype=np.uint64)
 
     def _small(self, acc: dict[Any, None] | None) -> dict[Any, None] | None:
         return acc if acc is not None and len(acc) <= self.most else None

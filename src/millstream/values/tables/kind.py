@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from millstream.values.records.packing import packed, unpacked
 from millstream.values.records.types import RecordType
 
-Array = npt.NDArray[np.int64]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,15 @@ class Table(ABC):
 
         No two of them agree in everything; `values` gives those with some numbers.
         """
+        return None
+
+    @property
+    def lowest(self) -> int:
+        """Of the emits under an index only those of so many lowest ranks count; 0 if all do."""
+        return 0
+
+    def ranks(self, values: list[Any], weights: Array | None, keys: list[int]) -> Array | None:
+        """The ranks of different emits, if they have any; weights are given if they are numbers."""
         return None
 
     @abstractmethod

@@ -11,12 +11,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from millstream.values.records.keys import Keys, hash64, keys_of
 from millstream.values.records.numbers import WEIGHT
 from millstream.values.records.types import FLOAT, INT, UINT, RecordType
 from millstream.values.tables.amounts import Amounts, amounts_of
 from millstream.values.tables.exact import anything
-from millstream.values.tables.kind import Declared, Result, Table, TableKind
+from millstream.values.tables.kind import Array, Declared, Result, Table, TableKind
 
 #: What decides, the hash that resolves ties, the value and its weight; smallest first.
 _Drawn = list[tuple[float, int, Any, Any]]
@@ -39,14 +41,23 @@ class Sample(Table):
             return acc
         kept = self.keys.key(value)
         drawn = hash64((kept, key), self.seed)
-        # How long one waits for an event that comes as often as the weight says.
-        wait = -math.log((drawn + 0.5) / 2**64) / (1 if weight is None else weight)
-        return self._put(acc, (wait, drawn, kept, weight))
+        return self._put(acc, (_wait(drawn, weight), drawn, kept, weight))
 
     def add_times(self, acc: _Drawn, value: Any, weight: Any, key: int, times: int) -> _Drawn:
         for _ in range(min(times, self.most)):
             acc = self.add(acc, value, weight, key)
         return acc
+
+    @property
+    def lowest(self) -> int:
+        return self.most
+
+    def ranks(self, values: list[Any], weights: Array | None, keys: list[int]) -> Array | None:
+        heavy = [None] * len(values) if weights is None else weights.tolist()
+        return np.array([
+            math.inf if weight == 0 else _wait(hash64((self.keys.key(v), k), self.seed), weight)
+            for v, weight, k in zip(values, heavy, keys, strict=True)
+        ])  # fmt: skip
 
     def _rank(self, item: tuple[float, int, Any, Any]) -> Any:
         return (item[0], item[1], self.keys.order(item[2]), item[3] or 0)
@@ -67,6 +78,12 @@ class Sample(Table):
     def results(self, acc: _Drawn) -> list[Result]:
         chosen = sorted(acc, key=lambda item: (self.keys.order(item[2]), item[3] or 0, item[1]))
         return [Result(self.keys.value(value), weight) for _, _, value, weight in chosen]
+
+
+def _wait(drawn: int, weight: Any) -> float:
+    """How long one waits for an event that comes as often as the weight says."""
+    wait: float = -math.log((drawn + 0.5) / 2**64) / (1 if weight is None else weight)
+    return wait
 
 
 @dataclass(frozen=True, slots=True)
