@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +69,18 @@ def published(served: Served, seconds: float, rate: int, batch: int) -> list[dic
     return made
 
 
-def misheard(heard: list[list[int]], rows: list[dict[str, Any]]) -> int:
-    """How many have not heard exactly the bids that they listen to, each of them once."""
+def misheard(heard: list[list[int]], rows: list[dict[str, Any]]) -> dict[str, int]:
+    """How many have not heard all bids that they listen to, or others, or some more than once."""
     by_kind: dict[tuple[str, int], list[int]] = {}
     for row in rows:
         by_kind.setdefault((row["issue"], row["price"]), []).append(row["buyid"])
-    wrong = 0
+    missing = more = 0
     for number, some in enumerate(heard):
         issue, price, _ = wanted(number)
-        wrong += sorted(some) != by_kind.get((issue, price), [])
-    return wrong
+        left, right = Counter(some), Counter(by_kind.get((issue, price), []))
+        missing += bool(right - left)
+        more += bool(left - right)
+    return {"missing some": missing, "hearing more": more}
 
 
 def memory(served: Served) -> int:
@@ -121,7 +124,7 @@ def crowd(scale: float) -> list[dict[str, Any]]:
     return [{
         "subscribers": count, "bids": len(rows), "deliveries": len(told["waits"]),
         **at_parts(told["waits"]), "kB each": round(each / 1000, 1),
-        "wrong": misheard(told["bids"], rows), "all live s": round(live, 1),
+        **misheard(told["bids"], rows), "all live s": round(live, 1),
         "crowd's s": round(told["processor"], 1),
     }]  # fmt: skip
 
@@ -153,7 +156,7 @@ def comeback(scale: float) -> list[dict[str, Any]]:
     waits = [w for w, bid in zip(told["waits"], itertools.chain(*told["bids"]), strict=True)
              if bid >= since]  # fmt: skip
     return [{"subscribers": count, "heard of it": len(waits), **at_parts(waits),
-             "wrong": misheard(told["bids"], rows), "resets": told["resets"],
+             **misheard(told["bids"], rows), "resets": told["resets"],
              "live": told["live"]}]  # fmt: skip
 
 

@@ -210,6 +210,22 @@ def test_after_a_start_only_what_is_short_is_taken_one_by_one() -> None:
     assert ["reset", "changes", "changes", "live"] == told
 
 
+def test_nobody_is_told_less_while_a_broker_that_begins_again_catches_up() -> None:
+    broker = broker_of()
+    wanted = asked(broker.views["V"].view)
+    publish(broker, (10, 1))
+    broker.evaluate()
+    token = Subscriber(broker, wanted).next()[-1].token
+    publish(broker, (20, 2))
+    ahead = token.rpartition(".")[0] + f".{broker.log.number}"
+    beyond = token.rpartition(".")[0] + f".{broker.log.number + 1}"
+    assert Subscriber(broker, wanted, beyond).next()[0].kind == "reset"
+    subscriber = Subscriber(broker, wanted, ahead)
+    assert subscriber.next() == [], "what it has heard of is not shown yet"
+    broker.evaluate()
+    assert [message.kind for message in subscriber.next()] == ["live"]
+
+
 def test_streams_keep_their_columns() -> None:
     disk = written()
     other = STREAM.format("").replace("shares", "text") + VIEW.replace("SUM(x)", "COUNT(x)")

@@ -109,6 +109,8 @@ class Subscriber:
         gone = self.heard.lost_to(here)
         if not gone and not here.covers(self.heard):
             return []
+        if self.position is not None and self._is_ahead(self.position):
+            return []
         self.heard = NOTHING
         changes = None if self.position is None else self._since(self.position)
         messages: list[ToldMessage] = []
@@ -132,6 +134,10 @@ class Subscriber:
         elif not messages:
             messages += self._progress()
         return messages
+
+    def _is_ahead(self, position: int) -> bool:
+        """Whether a view that begins again is on its way to what this one has heard of."""
+        return self.view.position < position <= self.broker.log.number
 
     def _since(self, position: int) -> Changes | None:
         """What has changed for this question since a position; None if nobody knows."""

@@ -99,7 +99,7 @@ def _mark(inputs: Sequence[Input], known: Sequence[SeenOfInput]) -> int | None:
     if all(k.is_silent for k in known):
         times = [k.largest for k in known if k.largest is not None]
         ends = [one.ends for one in inputs if one.ends is not None]
-        return max((*times, *ends)) if times else None
+        return max((*times, *ends), default=None)
     bounds: list[int] = []
     for one, k in zip(inputs, known, strict=True):
         if k.is_silent:

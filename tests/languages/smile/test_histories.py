@@ -27,6 +27,8 @@ COUNTS = """CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount
             FROM Remaining GROUP BY k);"""
 
 
+PAIRED = """CREATE VIEW Paired (SELECT x.b AS a, y.b AS other FROM B AS x INNER JOIN B AS y
+            ON x.k = y.k WHERE x.b <> y.b);"""
 MEANS = "CREATE VIEW A (SELECT b, AVG(sold) AS mean FROM M GROUP BY b);"
 
 
@@ -188,6 +190,44 @@ def windows(length: int, step: int) -> Callable[[Rows], Answer]:
             for begin in range(t // step * step, t - length, -step):
                 cell = found.setdefault((begin,), {"total": 0, "n": 0})
                 cell["total"] += amount
+                cell["n"] += 1
+        return found
+
+    return answer
+
+
+def left_in_windows(length: int) -> Callable[[Rows], Answer]:
+    """How much is left of the bids of each window."""
+
+    def answer(rows: Rows) -> Answer:
+        found: Answer = {}
+        for (b,), one in rest(rows).items():
+            cell = found.setdefault((b // length * length,), {"n": 0, "amount": 0})
+            cell["n"] += 1
+            cell["amount"] += one["rest"]
+        return found
+
+    return answer
+
+
+def sold_of_bids(rows: Rows) -> Answer:
+    found: Answer = {}
+    for t, (b, amount) in rows["M"].items():
+        if b in rows["B"]:
+            cell = found.setdefault((t // 2 * 2,), {"n": 0, "amount": 0})
+            cell["n"] += 1
+            cell["amount"] += amount * rows["B"][b][1]
+    return found
+
+
+def beside_others(length: int) -> Callable[[Rows], Answer]:
+    """Pairs of bids of a kind, by the window of the first of the two."""
+
+    def answer(rows: Rows) -> Answer:
+        found: Answer = {}
+        for (a, (k, _)), (b, (other, _)) in itertools.permutations(rows["B"].items(), 2):
+            if a != b and k == other:
+                cell = found.setdefault((a // length * length,), {"n": 0})
                 cell["n"] += 1
         return found
 
@@ -426,6 +466,32 @@ CASES = {
            CREATE VIEW N (SELECT WINDOW(b, 2 MICROSECONDS) AS w, COUNT(*) AS n FROM B GROUP BY w);
            CREATE VIEW J (SELECT w, total, n FROM S JOIN N USING (w));""",
         low=-1,
+    ),
+    "windows of rows that waver": case(
+        "W", ("w",), left_in_windows(2), LEFT,
+        """CREATE VIEW W (SELECT WINDOW(b, 2 MICROSECONDS) AS w, COUNT(*) AS n,
+           SUM(rest) AS amount FROM Remaining GROUP BY w);""",
+        low=-1,
+    ),
+    "truncated ticks of rows that may leave": case(
+        "W", ("w",), left_in_windows(1), LEFT,
+        """CREATE VIEW W (SELECT date_trunc('microsecond', b) AS w, COUNT(*) AS n,
+           SUM(rest) AS amount FROM Remaining GROUP BY w);""",
+    ),
+    "windows of a join": case(
+        "W", ("w",), sold_of_bids,
+        """CREATE VIEW J (SELECT t, bid * sold AS both FROM M JOIN B USING (b));
+           CREATE VIEW W (SELECT WINDOW(t, 2 MICROSECONDS) AS w, COUNT(*) AS n,
+           SUM(both) AS amount FROM J GROUP BY w);""",
+    ),
+    "windows of pairs, of which one may come when they are over": case(
+        "W", ("w",), beside_others(2), PAIRED,
+        """CREATE VIEW W (SELECT WINDOW(a, 2 MICROSECONDS) AS w, COUNT(*) AS n
+           FROM Paired GROUP BY w);""",
+    ),
+    "ticks of pairs, of which one may come later": case(
+        "W", ("a",), beside_others(1), PAIRED,
+        "CREATE VIEW W (SELECT a, COUNT(*) AS n FROM Paired GROUP BY a);",
     ),
     "what is computed of a sum": case(
         "J", ("b",), computed,

@@ -140,6 +140,34 @@ TIED = [{"t": 1, "x": 1}, {"t": 1, "x": 2}, {"t": 1, "x": 3}, {"t": 3, "x": 4}]
 
 
 @pytest.mark.parametrize("engine", ["reference", "local"])
+@pytest.mark.parametrize("events", [[], [{"t": 5, "x": 1}]])
+def test_streams_without_rows_end_where_they_say(engine: str, events: list[Any]) -> None:
+    text = """CREATE STREAM A (t: time -> x: integer) UNTIL '1970-01-01T00:00:00.000020Z';
+        CREATE STREAM B (t: time -> x: integer) UNTIL '1970-01-01T00:00:00.000040Z';
+        CREATE VIEW V (SELECT COUNT(*) AS n FROM A); CREATE VIEW W (SELECT COUNT(*) AS n FROM B);
+        subscriptions V, W;"""
+    for view, end in (("V", 21), ("W", 41)):
+        told = rows(text, {"A": events, "B": []}, view, engine)
+        assert [(r["_time"], r["n"]) for r in told if r["_final"]] == [
+            (end, len(events) if view == "V" else 0)
+        ]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_windows_of_ticks_that_were_shifted(engine: str) -> None:
+    text = """CREATE STREAM A (t: time -> x: integer) TIES SHIFT;
+        CREATE VIEW W (SELECT WINDOW(t, 10 MICROSECONDS) AS w, SUM(x) AS s FROM A GROUP BY w);
+        subscriptions W;"""
+    given = [{"t": t, "x": x} for t, x in ((8, 1), (9, 2), (9, 4), (9, 8), (25, 16))]
+    told = [(r["_time"], r["w"], r["s"], r["_final"])
+            for r in rows(text, {"A": given}, "W", engine) if r["_weight"] > 0]  # fmt: skip
+    assert told == [
+        (8, 0, 1, False), (9, 0, 3, False), (9, 10, 12, False), (10, 0, 3, True),
+        (20, 10, 12, True), (25, 20, 16, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
 def test_a_tick_has_one_row(engine: str) -> None:
     compiled = millstream.compile(text=TIES.format(ties=""), language="smile")
     finished = compiled.run({"A": TIED}, engine=engine)

@@ -145,9 +145,8 @@ class Run:
 
     def _finish(self) -> None:
         """A finite run ends time at the largest time stamp of all inputs, or where they end."""
-        times = [s.largest for s in self.sources if s.largest is not None]
+        times = [t for s in self.sources for t in (s.largest, s.input.ends) if t is not None]
         if times:
-            times += [s.input.ends for s in self.sources if s.input.ends is not None]
             self._rounds_up_to(max(times))
             if has_end(self.job.program):
                 self._begin_round(OVER)

@@ -54,9 +54,8 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
                 batch_of(one.type, [e.time for e in late], [e.row for e in late],
                          [e.weight for e in late] if one.type.is_relation else None)
             )  # fmt: skip
-        if largest is not None:
-            largest = largest if one.ends is None else max(largest, one.ends)
-            report.mark = largest if report.mark is None else max(largest, report.mark)
+        times = [t for t in (report.mark, largest, one.ends) if t is not None]
+        report.mark = max(times, default=None)
         in_time = sorted(accepted, key=lambda e: e.time)  # stable: by position
         if one.type.is_relation:
             in_time, unsound = _sound(in_time)

@@ -101,9 +101,12 @@ def _applied(function: str, *args: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class TickWindows:
-    """Windows of the ticks of a stream: so long, and one begins at every step."""
+    """Windows of the ticks of a stream: so long, and one begins at every step.
 
-    stream: str
+    Those of another time are over when no tick is open, and not before.
+    """
+
+    stream: str | None
     length: int
     step: int
 

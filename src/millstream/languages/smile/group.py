@@ -134,12 +134,14 @@ class Groups:
 
     def _open(self, keys: Sequence[Cell]) -> Term:
         """Whether an open tick may still change a group, or bring a row into it."""
-        coming = self.coming
-        windows = {c.window.stream for c in keys if c.window is not None}
-        if windows == coming and coming:
-            return both(self.build.open_ticks(coming), negated(Column(OVER, BOOLEAN)))
-        is_open = self.build.open_ticks(coming) if coming else FALSE
-        if coming == self.view.streams:
+        windows = self.coming & {c.window.stream for c in keys if c.window is not None}
+        others = self.coming - windows
+        is_open = self.build.open_ticks(others) if others else FALSE
+        if windows:
+            is_coming = self.build.open_ticks(windows)
+            is_open = either(both(is_coming, negated(Column(OVER, BOOLEAN))), is_open)
+        can_change = self.view.is_open != FALSE or self.mask.is_sure != TRUE
+        if not can_change if windows else self.coming == self.view.streams:
             return is_open
         # Groups by a tick get no more rows of it; those that they have can be open.
         rows = Call(">", (Column(_OPEN_ROWS, INTEGER), Literal(0, INTEGER)), BOOLEAN)
@@ -147,7 +149,7 @@ class Groups:
 
     def _changing(self, keys: Sequence[Cell]) -> Term:
         """Whether a row itself can still change, or whether it is in."""
-        if self.view.streams - _ticks_of(keys):
+        if self.coming - {c.window.stream for c in keys if c.window is not None}:
             return FALSE  # the group is open anyway, as long as its other streams are
         return either(self.view.is_open, negated(self.mask.is_sure))
 

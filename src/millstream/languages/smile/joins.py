@@ -41,6 +41,28 @@ class Sources:
         return {c.value.name: c for c in self.view.cells if isinstance(c.value, Column)}
 
 
+def _met(side: View, other: View, pairs: Pairs) -> tuple[Cell, ...]:
+    """The cells of a side whose rows may find partners later.
+
+    If a later tick of the same stream can bring one, a row comes after its tick: so that is none
+    any more, unless the partner must have it too.
+    """
+    theirs = {c.value.name: c for c in other.cells if isinstance(c.value, Column)}
+    tied = {ours: theirs[b] for ours, b in pairs if b in theirs}
+
+    def met(cell: Cell) -> Cell:
+        of = cell.tick_of if cell.window is None else cell.window.stream
+        partner = tied.get(cell.value.name) if isinstance(cell.value, Column) else None
+        is_tied = partner is not None and (partner.tick_of, partner.window) == (
+            cell.tick_of, cell.window
+        )  # fmt: skip
+        if of not in other.streams or is_tied:
+            return cell
+        return replace(cell, tick_of=None, window=None)
+
+    return tuple(map(met, side.cells))
+
+
 @dataclass
 class Joining:
     """Mutable: joins the sources of a FROM clause, and notes what is wrong."""
@@ -184,8 +206,10 @@ class Joining:
         # Where a view is total its rows are there for every key, now and for ever.
         masks = [Mask() if total else view.mask
                  for total, view in ((ours, left), (theirs, right))]  # fmt: skip
+        cells = (*(left.cells if theirs else _met(left, right, pairs)),
+                 *(right.cells if ours else _met(right, left, turned)))  # fmt: skip
         return View(
-            self.name, queue, (*left.cells, *right.cells), left.streams | right.streams,
+            self.name, queue, cells, left.streams | right.streams,
             steps=added(left.steps, right.steps), mask=masks[0] & masks[1],
             is_open=either(left.is_open, right.is_open),
             account=self._account(left, right, pairs) if theirs and not ours else None,

@@ -9,7 +9,7 @@ from millstream.calculus import syntax
 from millstream.calculus.functions import Assign, Except, Map, Merge, Top
 from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.types import BOOLEAN, TIME, Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
@@ -346,35 +346,27 @@ class Selecting:
             stop(self.faults, "a query has one WINDOW", found[1].span)
         term = term_of(window.args[0], sources.names, view.queue.schema, self.faults)
         cell = sources.cells().get(term.name) if isinstance(term, Column) else None
-        if cell is None or view.streams != {cell.tick_of}:
-            hint = "group the rows of the stream first, and then join; or group by date_trunc"
-            stop(self.faults, "WINDOW is of the tick of one stream", window.span, hint)
-        if not view.mask.is_certain or view.is_open != FALSE:
-            message = "WINDOW of rows that can still change is not there yet"
-            stop(self.faults, message, window.span)
-        (name,) = view.streams
-        if name not in self.build.streams:
-            message = "WINDOW of a stream with TIES SHIFT is not there yet"
-            stop(self.faults, message, window.span)
+        if cell is None or not cell.is_exact or cell.type != TIME:
+            hint = "such as the tick of a stream"
+            stop(self.faults, "WINDOW is of a time that never changes", window.span, hint)
         length, step = (a.value for a in window.args[1:] if isinstance(a, ast.Constant))
         assert isinstance(term, Column)
         assert isinstance(length, int)
         assert isinstance(step, int)
-        made = windowed(self.build, view, term.name, TickWindows(name, length, step))
-        return made, over(self.build, made.queue, COLUMN, TickWindows(name, length, step))
+        windows = TickWindows(cell.tick_of, length, step)
+        made = windowed(self.build, view, term.name, windows)
+        ended = None if cell.tick_of is None else over(self.build, made.queue, COLUMN, windows)
+        return made, ended
 
     def _truncated(self, sources: Sources, keys: Sequence[Term]) -> tuple[Term, View, Queue] | None:
         """Groups by the hour or the day of a tick are windows: such a key, if they can be over."""
         view = sources.view
-        if not view.mask.is_certain or view.is_open != FALSE:
-            return None
         for key in keys:
             match key:
                 case Call("floor_time", (Column(tick), Literal(value=int() as step))) if step > 0:
                     cell = sources.cells().get(tick)
-                    stream = None if cell is None else cell.tick_of
-                    if view.streams == {stream} and stream in self.build.streams:
-                        window = TickWindows(stream, step, step)
+                    if cell is not None and cell.tick_of is not None:
+                        window = TickWindows(cell.tick_of, step, step)
                         made = windowed(self.build, view, tick, window)
                         return key, made, over(self.build, made.queue, COLUMN, window)
         return None

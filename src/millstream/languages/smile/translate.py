@@ -126,8 +126,7 @@ class Translator:
             stream.name.span, keys=schema.names, within=tuple(bounds), ends=ends,
         ))  # fmt: skip
         rows = given if self.is_live else self.alone_at_ticks(given, stream)
-        if self.is_live or not stream.shifts_ties:  # else a row may come before its tick
-            self.build.streams[name] = (rows, key)
+        self.build.streams[name] = (rows, key)
         queue = self.build.wiring.add(Range(None), rows, name=f"{name}_rows")
         cells = tuple(
             self._cell(n, domain, tick_of=name if n == key else None) for n, domain in columns

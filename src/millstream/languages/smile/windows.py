@@ -27,7 +27,7 @@ from millstream.calculus.terms import Call, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, TIME
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.build import OVER, Build
-from millstream.languages.smile.cells import Cell, TickWindows, View
+from millstream.languages.smile.cells import FALSE, Cell, TickWindows, View
 from millstream.languages.smile.extent import ANY, ONE
 
 #: So many windows may a row be in.
@@ -37,15 +37,19 @@ _END = ".end"
 
 
 def windowed(build: Build, view: View, tick: str, window: TickWindows) -> View:
-    """The rows of a view of one stream, each once for every window it is in."""
+    """The rows of a view, each once for every window that its tick is in."""
     slots = range(window.length // window.step)
     begins = [_begin(view.queue.column(tick), window.step, n) for n in slots]
     branches = tuple(Branch(None, (*kept(view.queue.schema), Assign(COLUMN, b))) for b in begins)
     queue = build.wiring.add(FlatMap(branches), view.queue, name=f"{view.name}_windows")
     value = queue.column(COLUMN)
-    cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window=window)
+    mark = None if window.stream is None else window
+    cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window=mark)
     cells = (*view.cells, cell)
-    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=window.length,
+    # Rows that can change, and those of joins, may do so when their window is over.
+    ends = view.mask.is_certain and view.is_open == FALSE and view.streams == {window.stream}
+    return replace(view, queue=queue, cells=cells, stream=None, flow=None,
+                   lasts=window.length if ends else None,
                    brings=view.brings and view.brings * len(slots))  # fmt: skip
 
 
@@ -76,6 +80,7 @@ def _below_horizon(build: Build, there: Queue, ends: Term, window: TickWindows) 
     Ends are multiples of a step, so that it is enough to know in which step that tick lies.
     """
     wiring = build.wiring
+    assert window.stream is not None
     horizon = build.horizon(window.stream)
     first_open = Call("+", (horizon.column("known"), Literal(1, DURATION)), TIME)
     slot = Call("floor_time", (first_open, Literal(window.step, DURATION)), TIME)
