@@ -212,7 +212,7 @@ class Compiled:
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
         check_options(options)
-        written = followed(self.program) if follow else self.program
+        written = self.program.following() if follow else self.program
         only = only if optimise else ()
         optimised = self._optimised(written, only, without, inputs or {}, sample, relaxed=relaxed)
         program = _as_begun(written, optimised, options)
@@ -265,7 +265,7 @@ class Compiled:
         check_engine(engine)
         run = partial(self.run, inputs, engine=engine, **options)
         check_names(outputs or {}, self.program.outputs, "output")
-        program = followed(self.program)
+        program = self.program.following()
         return Live(run, dict(outputs or {}), program.queue_types(), tuple(program.outputs))
 
     def _brought(
@@ -490,13 +490,6 @@ def _no_such_file(path: Path) -> UsageError:
         return UsageError(f'there is no folder "{folder}"')
     near = suggest(path.name, (p.name for p in folder.iterdir()))
     return UsageError(f'there is no file "{path}"', hint=near)
-
-
-def followed(program: Program) -> Program:
-    """The program for inputs that have no end."""
-    inputs = tuple(replace(one, ends=None, closes=False) for one in program.inputs)
-    operators = tuple(replace(op, function=op.function.following()) for op in program.operators)
-    return replace(program, inputs=inputs, operators=operators)
 
 
 def _as_begun(written: Program, program: Program, options: Mapping[str, Any]) -> Program:

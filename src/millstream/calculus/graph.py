@@ -127,6 +127,12 @@ class Program:
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def following(self) -> Program:
+        """The program for inputs that have no end."""
+        inputs = tuple(replace(i, ends=None, closes=False) for i in self.inputs)
+        operators = tuple(replace(o, function=o.function.following()) for o in self.operators)
+        return replace(self, inputs=inputs, operators=operators)
+
     def variable(self, name: str) -> Variable:
         return self._variables[name]
 

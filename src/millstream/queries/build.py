@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import Function, FunctionFault, Map
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import Fault
+from millstream.queries import ast
 from millstream.queries.tokens import Stop
 from millstream.source import Span
 
@@ -36,6 +37,19 @@ class Flow:
     @property
     def wired(self) -> Queue:
         return Queue(self.queue, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSource:
+    """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
+
+    word: ast.Word
+    flow: Flow | None
+    is_declared: bool
+    #: Of a view: how it is written, the names that it could see, and whether it is told early.
+    view: ast.View | None = None
+    scope: Mapping[str, KnownSource] = field(default_factory=dict)
+    is_early: bool = False
 
 
 class Builder:

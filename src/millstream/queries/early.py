@@ -28,13 +28,13 @@ from millstream.calculus.types import DURATION, TIME
 from millstream.calculus.verify import verify
 from millstream.errors import Fault, listing
 from millstream.queries import ast
-from millstream.queries.build import Flow
+from millstream.queries.build import Flow, KnownSource
 from millstream.queries.scope import ROW_TIME
 from millstream.queries.tokens import stop
 from millstream.source import Span
 
 if TYPE_CHECKING:
-    from millstream.queries.translate import KnownSource, Translator
+    from millstream.queries.translate import Translator
 
 
 class Early:

@@ -6,7 +6,6 @@ state in variables of its own. What can be done better is left to the optimiser.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError, Fault, MillstreamError, ParseError, listing, suggest
 from millstream.queries import ast
-from millstream.queries.build import Builder, Flow
+from millstream.queries.build import Builder, Flow, KnownSource
 from millstream.queries.early import Early
 from millstream.queries.frames import Framing
 from millstream.queries.joins import JoinedSource
@@ -32,19 +31,6 @@ from millstream.queries.sources import Windows
 from millstream.queries.terms import names_time
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Source, Span
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSource:
-    """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
-
-    word: ast.Word
-    flow: Flow | None
-    is_declared: bool
-    #: Of a view: how it is written, the names that it could see, and whether it is told early.
-    view: ast.View | None = None
-    scope: Mapping[str, KnownSource] = dataclasses.field(default_factory=dict)
-    is_early: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from millstream.languages.smile.statements import (
 from millstream.languages.smile.types import types_text
 from millstream.queries import ast
 from millstream.queries import translate as queries
-from millstream.queries.build import Flow
+from millstream.queries.build import Flow, KnownSource
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Source, Span
 
@@ -137,7 +137,7 @@ class Translator:
         brings = 1 if self.is_live or not stream.shifts_ties else None
         view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,), flow=flow,
                     brings=brings)  # fmt: skip
-        known = queries.KnownSource(stream.name, Flow(rows.name, rows.type), is_declared=True)
+        known = KnownSource(stream.name, Flow(rows.name, rows.type), is_declared=True)
         self.queries.known[name] = known
         return view
 
@@ -220,9 +220,7 @@ class Translator:
             raise Stop  # silence is known as of the horizon
         view = Calls(self.build, self.faults, self.view).view(call)
         word = ast.Word(call.name, call.span, is_quoted=True)
-        self.queries.known[call.name] = queries.KnownSource(
-            word, self._seen(view), is_declared=False
-        )
+        self.queries.known[call.name] = KnownSource(word, self._seen(view), is_declared=False)
         return view
 
     def translated(self, written: ast.View) -> View:
@@ -235,7 +233,7 @@ class Translator:
                 raise Stop from None
             view = self.as_of(written, str(reason))
         flow = self._seen(view)
-        self.queries.known[name] = queries.KnownSource(written.name, flow, is_declared=False)
+        self.queries.known[name] = KnownSource(written.name, flow, is_declared=False)
         return view
 
     def by_rules(self, query: ast.Query, name: str) -> View:

@@ -10,12 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from millstream.calculus.procedures import (
-    ArrayOf,
-    Code,
-    RecordOf,
-    Shape,
-)
+from millstream.calculus.procedures import ArrayOf, Code, RecordOf, Shape
 from millstream.calculus.terms import Literal
 from millstream.calculus.work import Rates
 from millstream.errors import CheckError, Fault

@@ -19,7 +19,6 @@ from millstream.calculus.procedures import (
     Invoke,
     Leave,
     Let,
-    Operand,
     Push,
     RecordOf,
     Repeat,
@@ -35,9 +34,8 @@ from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
 from millstream.calculus.work import FIRST_MESSAGE
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.lower_calls import CallLowering
+from millstream.languages.streamit.lower_parts import PartLowering
 from millstream.languages.streamit.lowering import (
-    FIRST_SITE,
     PORTAL,
     PRINTED,
     Calculated,
@@ -45,19 +43,13 @@ from millstream.languages.streamit.lowering import (
     Lowering,
     Said,
     Sent,
-    Site,
 )
 from millstream.languages.streamit.making import Lowered, Stop
 from millstream.languages.streamit.pushes import without_pushes
 from millstream.languages.streamit.scope import (
-    IDENTITY,
-    READER,
-    WRITER,
     Names,
     Program,
     Variable,
-    mentioned,
-    names_in,
 )
 from millstream.languages.streamit.shapes import (
     is_portal,
@@ -71,14 +63,6 @@ from millstream.values.types import BOOLEAN, INT32, TEXT
 
 #: Without a latency a message comes with what is pushed by the firing that sends it.
 _NOW = ast.Number(0, False, Span(Source("", ""), 0, 0))
-_LEVEL = "only the body of a pipeline, a splitjoin or a feedbackloop can"
-#: What the body of each of them can say.
-_WORDS = {
-    "pipeline": ("add",),
-    "splitjoin": ("split", "add", "join"),
-    "feedbackloop": ("join", "body", "loop", "split", "enqueue"),
-}
-
 
 _Declared = TypeVar("_Declared", ast.Parameter, ast.Declare)
 
@@ -116,24 +100,22 @@ def _pushed_by(maker: _StreamLowering) -> Shape | None:
     return whole
 
 
-class _StreamLowering(CallLowering):
+class _StreamLowering(PartLowering):
     """Mutable: lowers one stream."""
 
     def __init__(
         self, program: Program, captured: Captured, taken: Shape | None, stream: ast.Stream,
         wanted: Shape | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(program, Names(), taken)
+        super().__init__(program, Names(), taken, stream)
         for name, variable in captured:
             self.names.own[name] = variable
             self.names.used.add(variable.name)
         self.captured = captured
-        self.stream = stream
         self.given: Shape | None = None
         #: What it gives if it does not say so, and what it has pushed.
         self.wanted = wanted
         self.pushed: list[Shape] = []
-        self.sites: list[Site] = []
         self.sent: list[Sent] = []
         self.result: Shape | None = None
         #: How many loops the statement stands in that is looked at.
@@ -479,52 +461,3 @@ class _StreamLowering(CallLowering):
             self.fail("there is nothing to give back here", statement.span)
         value = self.fitting(statement.value, self.result)
         self.made.append(Return(value.operand, statement.span))
-
-    # --- what composites add ---
-
-    def add(self, statement: ast.AddStream | ast.Split | ast.Enqueue) -> None:
-        word = "enqueue" if isinstance(statement, ast.Enqueue) else statement.role
-        if isinstance(self.stream.body, ast.Filter):
-            self.fail(f"{_LEVEL} {word}", statement.span)
-        kind = self.stream.body.kind
-        if word not in _WORDS[kind]:
-            said = ", ".join(f"`{one}`" for one in _WORDS[kind])
-            self.fail(f"a {kind} has no `{word}`", statement.span, f"what it can say is {said}")
-        captured: Captured = ()
-        values: list[Lowered] = []
-        match statement:
-            case ast.AddStream(_, ast.Instance(name, _, arguments, span)):
-                known = (*self.program.streams, IDENTITY, READER, WRITER)
-                if name not in known:
-                    self.fail(f'unknown stream "{name}"', span, suggest(name, known))
-                values = self.operands(arguments)
-            case ast.AddStream(_, stream):
-                captured = self.seen_by(stream)
-                values = [self.held(variable) for _, variable in captured]
-            case ast.Split(_, _, weights):
-                values = [self.converted(v, INT32, statement.span) for v in self.operands(weights)]
-            case ast.Enqueue(value):
-                values = [self.value(value)]
-        if isinstance(statement, ast.AddStream):
-            values += self.operands(statement.portals)
-        number = FIRST_SITE + len(self.sites)
-        self.made.append(Push(self.together(values), number, statement.span))
-        self.sites.append(Site(statement, captured))
-
-    def seen_by(self, stream: ast.Instance | ast.Stream) -> Captured:
-        """The variables that stand in an anonymous stream, and those their sizes read."""
-        visible = self.names.visible()
-        seen = {name: visible[name] for name in sorted(mentioned(stream) & visible.keys())}
-        sizes = set().union(*(names_in(variable.shape) for variable in seen.values()))
-        known = {variable.name for variable in seen.values()}
-        by_own_name = {variable.name: variable for variable in visible.values()}
-        around = {name: by_own_name[name] for name in sorted(sizes - known)}
-        return (*around.items(), *seen.items())
-
-    def together(self, values: Sequence[Lowered]) -> Operand:
-        """Arguments as one record."""
-        parts = tuple((str(n), value.shape) for n, value in enumerate(values))
-        variable = self.fresh(RecordOf(parts))
-        for number, value in enumerate(values):
-            self.made.append(Assign(Place(variable.name, (str(number),)), value.operand))
-        return Place(variable.name)
