@@ -47,6 +47,11 @@ ORACLE: dict[str, Callable[[Numbers, Numbers], Any]] = {
         statistics.correlation(w, v) if len(set(v)) > 1 and len(set(w)) > 1 else None
     ),
     "=SUM(W1,V1)": lambda w, v: sum(w) + sum(v),
+    "=INDEX(SORT(W1,,-1),2)": lambda w, _: sorted(w)[-2] if len(w) > 1 else None,
+    "=AVERAGE(DROP(W1,-1))": lambda w, _: sum(w[:-1]) / len(w[:-1]) if len(w) > 1 else None,
+    "=XLOOKUP(B1,W1,V1,A1,0,-1)": lambda w, v: (
+        next((y for x, y in zip(w[::-1], v[::-1], strict=True) if x == v[-1]), w[-1])
+    ),
     "=SUM(LARGE(W1,{1,2}))": lambda w, _: sum(sorted(w)[-2:]) if len(w) > 1 else None,
     "=SUM(IF(W1>AVERAGE(W1),1,0))": lambda w, _: sum(1 for x in w if x > sum(w) / len(w)),
 }  # fmt: skip

@@ -42,6 +42,20 @@ CRITERIA = (
     "ROWS(UNIQUE(E1))", "ROWS(UNIQUE(D1))", "COUNTA(UNIQUE(E1))", "SUMPRODUCT(1/COUNTIF(E1,E1))",
     "SUMPRODUCT(1/COUNTIF(D1,D1))", 'IF(COUNTIF(E1,B1)>2,"often","seldom")',
 )  # fmt: skip
+LEFT = (
+    "SUM(TAKE(SORT(D1,,-1),3))", "AVERAGE(TAKE(D1,-3))", "MAX(DROP(D1,2))", "MIN(DROP(D1,-1))",
+    "COUNT(TAKE(SORT(D1),2))", "INDEX(SORT(D1),2)", "INDEX(SORT(D1,1,-1),C1)",
+    "INDEX(TAKE(D1,3),3)",
+    "MEDIAN(TAKE(D1,4))", "STDEV(DROP(SORT(D1),1))", "SUM(TAKE(DROP(SORT(D1),1),-2))",
+    "LARGE(TAKE(D1,-5),2)", "SUM(TAKE(SORT(ABS(D1-C1)),2))", "PERCENTILE(DROP(D1*2,1),0.4)",
+    "IFERROR(SUM(DROP(D1,6)),-1)", "SUM(TAKE(SORT(F1),(2)))",
+)  # fmt: skip
+LOOKED_UP = (
+    "XLOOKUP(B1,E1,D1)", "XLOOKUP(C1,D1,F1,-1)", 'XLOOKUP(C1-1,D1,E1,"none",0,-1)',
+    'XLOOKUP("A",E1,D1,C1+1,0,1)', "XLOOKUP(C1,D1,D1,1/0)", 'XLOOKUP("b",E1,E1,B1,,-1)',
+    'IFERROR(XLOOKUP(1/(C1-1),D1,E1),"?")', "XLOOKUP(MAX(D1),D1,F1)",
+    "SUM(LARGE(D1,{1,2}))", "AVERAGE(SMALL(D1-C1,{1;2;3}))", "SUMPRODUCT(LARGE(D1,{2,1}))",
+)  # fmt: skip
 TEXTS = ("a", "A", "ab", "b", "5", ">5", "a*", "", "TRUE", "<>", "=a", "a~*", None)
 NUMBERS: tuple[Value, ...] = (0.0, 1.0, 2.0, 2.5, 0.1 + 0.2, 0.3, -4.0, 17.0, None)
 
@@ -91,6 +105,27 @@ def test_what_is_reduced_value_by_value() -> None:
 def test_texts_as_criteria_are_compiled_but_for_those_that_say_more() -> None:
     made = program(CRITERIA)
     assert not [line for line in told(made) if "called" in line and " only " not in line]
+    agree(
+        made,
+        {"L": [*rows(0, 80, TEXTS, NUMBERS), *rows(80, 40, ("a", "A", "b"), (1.0, 2.0))]},
+        [13, 50],
+    )
+
+
+def test_what_sort_and_take_leave_is_compiled_where_there_are_only_numbers() -> None:
+    made = program(LEFT)
+    assert not [line for line in told(made) if " only " not in line]
+    numbers = tuple(x for x in NUMBERS if x is not None)
+    agree(
+        made,
+        {"L": [*rows(0, 60, TEXTS, NUMBERS), *rows(60, 60, ("a",), (*numbers, 3.0))]},
+        [13, 70],
+    )
+
+
+def test_what_stands_beside_a_value_in_windows_is_compiled() -> None:
+    made = program(LOOKED_UP)
+    assert told(made) == []
     agree(
         made,
         {"L": [*rows(0, 80, TEXTS, NUMBERS), *rows(80, 40, ("a", "A", "b"), (1.0, 2.0))]},

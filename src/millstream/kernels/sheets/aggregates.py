@@ -20,6 +20,7 @@ from millstream.kernels.sheets.operands import (
     refuse_if,
     written_number,
 )
+from millstream.kernels.sheets.window_lookups import xlookup
 from millstream.kernels.sheets.windows import Group
 from millstream.kernels.windows import pairs
 from millstream.kernels.windows.ring import ERRORS
@@ -133,6 +134,8 @@ class Aggregates:
             return self._forecast(arguments)
         if function in _PAIRS and len(windows) == 2 and not others:
             return self._pairs(self.seen(windows[0]), self.seen(windows[1]), _PAIRS[function])
+        if function == "XLOOKUP" and 3 <= len(arguments) <= 6:
+            return xlookup(self, arguments)
         refuse_if(len(windows) > 1, f"{function} of several windows")
         window = self.seen(windows[0])
         if function == "INDEX" and arguments[0] is windows[0] and len(others) == 1:
@@ -181,6 +184,7 @@ class Aggregates:
     def made_or_called(self, test: str, call: str, node: Node, reason: str) -> Operand:
         """What a call gives if a test holds; otherwise the loop calls out for the whole."""
         site = self.around.called_otherwise(node, reason)
+        refuse_if(site.kind is not NUMBER, reason)
         value, status = self.lines.fresh()
         self.lines.add(f"{value}, {status} = 0.0, 0")
         self.lines.add(f"if {test}:")
@@ -190,7 +194,7 @@ class Aggregates:
         called = self.call_out(site)
         self.lines.add(f"{value}, {status} = {called.value}, {called.status}")
         self.lines.depth -= 1
-        return Operand(NUMBER, value, status, may_be_empty=False)
+        return Operand(NUMBER, value, status, may_be_empty=site.may_be_empty)
 
     def _number(self, node: Node) -> Operand:
         operand = self.operand(node)

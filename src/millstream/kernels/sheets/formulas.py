@@ -30,6 +30,7 @@ from millstream.kernels.sheets.operands import (
     written_number,
 )
 from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_reduced, is_scan
+from millstream.kernels.sheets.taken import aggregate_left, left_of
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -148,6 +149,9 @@ class Formulas(Choices, Tables):
         counted = different(function, arguments)
         if counted is not None:
             return count_different(self.aggregates, counted, Call(function, arguments))
+        left = left_of(function, arguments)
+        if left is not None:
+            return aggregate_left(self.aggregates, self.scans(), left, Call(function, arguments))
         if is_scan(function, arguments) or is_reduced(function, arguments):
             return self.scan(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
@@ -276,9 +280,12 @@ class Formulas(Choices, Tables):
             return f"{operand.status} == {OK}{held}"
         return f"{operand.status} == {ZERO}"
 
+    def scans(self) -> Scans:
+        return Scans(self.around, self.operand, lambda known: ValueFormulas(self, known))
+
     def scan(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """An aggregate of a formula over all values of windows."""
-        scans = Scans(self.around, self.operand, lambda known: ValueFormulas(self, known))
+        scans = self.scans()
         if function == "SUMPRODUCT":
             return scans.products(arguments)
         if function in SAMPLES:

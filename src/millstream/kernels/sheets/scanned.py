@@ -93,7 +93,7 @@ def is_reduced(function: str, arguments: tuple[Node, ...]) -> bool:
     """
     match function, arguments:
         case "REDUCE", (_, values, Call("LAMBDA", (Name() as so_far, Name(), body))):
-            return _names_values(values) and _is_step(body, _folded(so_far))
+            return names_values(values) and _is_step(body, _folded(so_far))
     return False
 
 
@@ -130,16 +130,14 @@ def _is_of_values(node: Node) -> bool:
     """Is it a formula over the values of windows, and no window itself?"""
     while isinstance(node, Parenthesis):
         node = node.inner
-    return not isinstance(node, WindowOf) and _names_values(node)
+    return not isinstance(node, WindowOf) and names_values(node)
 
 
-def _names_values(node: Node) -> bool:
+def names_values(node: Node) -> bool:
     """Are there windows in it of which it takes value by value?"""
     if isinstance(node, Call):
-        return any(
-            _names_values(a) for n, a in enumerate(node.arguments) if not aggregates(node, n)
-        )
-    return isinstance(node, WindowOf) or any(map(_names_values, children(node)))
+        return any(names_values(a) for n, a in enumerate(node.arguments) if not aggregates(node, n))
+    return isinstance(node, WindowOf) or any(map(names_values, children(node)))
 
 
 class OfValues(Protocol):
@@ -196,7 +194,7 @@ class Scans:
         """The windows of which value by value is taken; what has none is computed at once."""
         if isinstance(node, WindowOf):
             yield node
-        elif not _names_values(node):
+        elif not names_values(node):
             refuse_if(not is_scalar(node), "several values in a formula over windows")
             if not isinstance(node, (Literal, Cell)):
                 known[node] = self.compute(node)
@@ -251,7 +249,7 @@ class Scans:
 
     def products(self, arguments: tuple[Node, ...]) -> Operand:
         """SUMPRODUCT: what is no number counts as zero."""
-        refuse_if(not all(map(_names_values, arguments)), "SUMPRODUCT of other shapes")
+        refuse_if(not all(map(names_values, arguments)), "SUMPRODUCT of other shapes")
         elements, lines = self.elements(arguments), self.lines
         total, status = lines.fresh()
         lines.add(f"{total}, {status} = 0.0, 0")

@@ -13,13 +13,14 @@ from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain_paths import PlainPath
 from millstream.kernels.sheets.scanned import SAMPLES
+from millstream.kernels.sheets.taken import MOVERS, OF_NUMBERS
 from millstream.values.excel.kinds import Kind
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
     "add_rest", "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left",
     "move", "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
-    "window_extreme", "window_given", "window_index", "window_numbers", "window_sum",
+    "window_extreme", "window_find", "window_given", "window_index", "window_numbers", "window_sum",
 )  # fmt: skip
 _TREE_NAMES = (
     "mode_enter", "mode_leave", "tree_enter", "tree_leave", "window_kth",
@@ -112,7 +113,8 @@ def _taken(whole: Compilation, given: dict[str, str]) -> list[str]:
 def _imports(used: set[str]) -> list[str]:
     homes = {home: used & names for home, names in HOMES.items()}
     rest = used.difference(*homes.values())
-    samples = {*COUNTS_OF_DIFFERENT, *(name for name, _, _ in SAMPLES.values())}
+    samples = {*COUNTS_OF_DIFFERENT, *OF_NUMBERS.values(), *MOVERS}
+    samples |= {name for name, _, _ in SAMPLES.values()}
     homes["millstream.kernels.windows.samples"] = rest & samples
     homes["millstream.kernels.sheets.arithmetic"] = rest - samples
     return [f"from {h} import {', '.join(sorted(names))}" for h, names in homes.items() if names]

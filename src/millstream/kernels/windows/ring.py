@@ -273,6 +273,33 @@ def window_index(
 
 
 @apart
+def window_find(
+    row: Array, pool: Array, floats: Array, folded: Array, group: int, stride: int, column: int,
+    wanted: Any, status: Any, is_text: Any, way: Any,
+) -> Any:  # fmt: skip
+    """Where a value stands, counted from the oldest: the first or, backwards, the last; or -1.
+
+    A text is looked for by its number among the `folded`, and what is empty where something is.
+    """
+    first, count = row[group + FIRST], row[group + SEEN] - row[group + FIRST]
+    is_empty = 0 < status < _FIRST_ERROR
+    for n in range(count):
+        place = n if way > 0 else count - 1 - n
+        at = place_of(row, group, stride, first + place)
+        held = (pool[at + STATUSES] >> (8 * column)) & 0xFF
+        if is_empty:
+            if 0 < held < _FIRST_ERROR:
+                return place
+        elif held == 0:
+            value = floats[at + VALUES + column]
+            if is_text:
+                value = float(folded[np.int64(value)])
+            if value == wanted:
+                return place
+    return -1
+
+
+@apart
 def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: int) -> Any:
     """The first error of several columns, of which `columns` has a bit per byte."""
     for position in range(row[group + FIRST], row[group + SEEN]):

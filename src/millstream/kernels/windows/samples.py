@@ -16,7 +16,7 @@ from millstream.compiled import apart, inlined, lent
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
 
-_DIV0, _NUM, _NA = 11, 15, 16
+_DIV0, _VALUE, _REF, _NUM, _NA = 11, 12, 13, 15, 16
 _FIRST_ERROR = 10
 #: With fewer numbers they are sorted by putting one after the other to its place.
 _FEW = 24
@@ -91,6 +91,72 @@ def _sift(x: Array, root: Any, end: Any) -> None:
         x[at] = x[child]
         at = child
     x[at] = value
+
+
+# --- what is left of them ---------------------------------------------------------------
+
+
+@apart
+def sorted_numbers(x: Array, count: Any, order: Any) -> Any:
+    """The numbers themselves, rising or falling."""
+    _sort(x, count)
+    if order < 0:
+        for n in range(count // 2):
+            x[n], x[count - 1 - n] = x[count - 1 - n], x[n]
+    return x
+
+
+@apart
+def moved_down(x: Array, first: Any, last: Any) -> Any:
+    """The numbers, those that are left at the beginning."""
+    if first > 0:
+        for n in range(first, last):
+            x[n - first] = x[n]
+    return x
+
+
+@apart
+def sum_of(x: Array, count: Any, error: Any) -> Any:
+    return (0.0, error) if error != 0 else _given(_total(x, 0, count), 0)
+
+
+@apart
+def mean_of(x: Array, count: Any, error: Any) -> Any:
+    if error != 0 or count == 0:
+        return 0.0, (error if error != 0 else _DIV0)
+    return _given(_total(x, 0, count) / count, 0)
+
+
+@apart
+def count_of(x: Array, count: Any, error: Any) -> Any:
+    return float(count), 0
+
+
+@apart
+def greatest_of(x: Array, count: Any, error: Any) -> Any:
+    value = x[0]
+    for n in range(1, count):
+        value = max(value, x[n])
+    return value + 0.0, error
+
+
+@apart
+def least_of(x: Array, count: Any, error: Any) -> Any:
+    value = x[0]
+    for n in range(1, count):
+        value = min(value, x[n])
+    return value + 0.0, error
+
+
+@apart
+def element_of(x: Array, count: Any, error: Any, which: Any, status: Any) -> Any:
+    """The one at a place, counted from one on; a place is never less than one from zero."""
+    wrong = _error(status) or error
+    if wrong != 0:
+        return 0.0, wrong
+    if not 1.0 <= which < count + 1:
+        return 0.0, (_VALUE if which < 0.0 else _REF)
+    return x[int(which) - 1] + 0.0, 0
 
 
 # --- spreads and means ------------------------------------------------------------------

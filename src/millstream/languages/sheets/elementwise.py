@@ -21,7 +21,13 @@ from millstream.calculus.sheets import (
     Windows,
     tick_atoms,
 )
-from millstream.languages.sheets.filtered import filter_in, unfiltered, unmapped, with_wildcards
+from millstream.languages.sheets.filtered import (
+    filter_in,
+    unfiltered,
+    unmapped,
+    with_each,
+    with_wildcards,
+)
 from millstream.values.excel.elementwise import aggregates, is_elementwise, takes_formulas
 from millstream.values.excel.syntax import (
     Call,
@@ -78,8 +84,8 @@ class _Lifting:
         return replace(cell, rule=replace(rule, formula=formula), refers_to=tuple(sorted(refers)))
 
     def _replaced(self, node: Node, home: Address) -> Node:
-        if isinstance(node, Call) and self._is_of_filtered(node):
-            node = unfiltered(node)
+        if isinstance(node, Call):
+            node = unfiltered(node) if self._is_of_filtered(node) else with_each(node)
         if isinstance(node, Call):
             aggregate = self._of_matching(node, home)
             if aggregate is not None:

@@ -13,6 +13,7 @@ from millstream.values.excel.gather import has_wildcards
 from millstream.values.excel.syntax import (
     Binary,
     Call,
+    Constants,
     Group,
     Literal,
     Name,
@@ -34,6 +35,8 @@ _AGGREGATES = {
     "AVERAGEIF": "AVERAGE", "AVERAGEIFS": "AVERAGE", "COUNTIF": "SUM", "COUNTIFS": "SUM",
     "MAXIFS": "MAX", "MINIFS": "MIN", "SUMIF": "SUM", "SUMIFS": "SUM",
 }  # fmt: skip
+#: Aggregates to which the values of an array are what the same values one by one are.
+_OF_EACH = {"AVERAGE": "AVERAGE", "MAX": "MAX", "MIN": "MIN", "SUM": "SUM", "SUMPRODUCT": "SUM"}
 _TRUTHS = frozenset({
     "EXACT", "ISBLANK", "ISERR", "ISERROR", "ISEVEN", "ISLOGICAL", "ISNA", "ISNONTEXT", "ISNUMBER",
     "ISODD", "ISTEXT", "NOT",
@@ -78,6 +81,22 @@ def with_wildcards(call: Call) -> Call | None:
         return Call(name, (met,))
     there = Call("IF", (Call("ISBLANK", (summed,)), _NO, summed))
     return Call(name, (Call("IF", (Binary("=", met, _ONE), there, _NO)),))
+
+
+def with_each(call: Call) -> Call:
+    """An aggregate of several of the largest of a window, as one of each of them.
+
+        SUM(LARGE(w, {1,2,3}))  ->  SUM(LARGE(w, 1), LARGE(w, 2), LARGE(w, 3))
+
+    Any other call as it is.
+    """
+    match call:
+        case Call(function, (Call("LARGE" | "SMALL" as ranked, (values, Constants(rows))),)):
+            places = [place for row in rows for place in row]
+            if function in _OF_EACH and all(type(place) is float for place in places):
+                each = tuple(Call(ranked, (values, Literal(place))) for place in places)
+                return Call(_OF_EACH[function], each)
+    return call
 
 
 def _is_wild(criterion: Node) -> bool:
