@@ -65,6 +65,8 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
     """
     flat, columns = ys.reshape(-1).astype(np.longdouble), xs.astype(np.longdouble)
     fail_if(len(flat) < columns.shape[1])
+    if columns.shape[1] == 1:
+        return _line(flat, columns.reshape(-1), has_constant=has_constant)
     means = columns.mean(axis=0) * has_constant
     middle = flat.mean() * has_constant
     wanted = flat - middle
@@ -81,6 +83,26 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
         float(np.sqrt(1 / np.longdouble(len(flat)) + leverage @ leverage)),
         float(rest @ rest), float(wanted @ wanted), len(kept),
         len(flat) - len(kept) - has_constant,
+    )  # fmt: skip
+
+
+def _line(flat: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
+    """The same for one column, which most fits have: step by step what is done for several."""
+    count = np.longdouble(len(flat))
+    mean, middle = xs.mean() * has_constant, flat.mean() * has_constant
+    offsets, wanted = xs - mean, flat - middle
+    left = np.sqrt(offsets @ offsets)
+    total = wanted @ wanted
+    if left == 0:
+        return _Fit((0.0,), float(middle), (0.0,), float(np.sqrt(1 / count)), float(total),
+                    float(total), 0, len(flat) - has_constant)  # fmt: skip
+    basis, inverse = offsets / left, 1 / left
+    part = basis @ wanted
+    slope, leverage, rest = inverse * part, mean * inverse, wanted - basis * part
+    return _Fit(
+        (float(slope),), float(middle - mean * slope), (float(np.sqrt(inverse**2)),),
+        float(np.sqrt(1 / count + leverage * leverage)), float(rest @ rest), float(total), 1,
+        len(flat) - 1 - has_constant,
     )  # fmt: skip
 
 
