@@ -14,6 +14,7 @@ from typing import Any
 
 from millstream.values.excel.arrays import Area, Array, fixed
 from millstream.values.excel.dates import OFFSET_1904
+from millstream.values.excel.direct_criteria import CRITERIA, met
 from millstream.values.excel.direct_lookups import LOOKUPS, OPEN
 from millstream.values.excel.evaluate import COERCED, Context, FunctionShape, evaluate, shape_of
 from millstream.values.excel.operators import BINARY, UNARY, add_or_zero
@@ -125,6 +126,8 @@ class _Parts:
                 return None
             operator = node.operator
             return lambda values: add_or_zero(operator, left(values), right(values))
+        if isinstance(node, Call) and node.function not in ("IF", "IFERROR", "IFNA"):
+            return self._call(node, shows_first=True)
         return self.scalar(node)
 
     def scalar(self, node: Node) -> Part | None:
@@ -185,7 +188,7 @@ class _Parts:
         apply = BINARY[operator]
         return lambda values: apply(left(values), right(values))
 
-    def _call(self, node: Call) -> Part | None:
+    def _call(self, node: Call, *, shows_first: bool = False) -> Part | None:
         shape = shape_of(node.function, len(node.arguments))
         if shape is None or any(_is_left_out(shape, n, a) for n, a in enumerate(node.arguments)):
             return None
@@ -195,11 +198,13 @@ class _Parts:
         known = [p for p in parts if p is not None]
         if len(known) < len(parts):
             return None
-        general = _called(shape, known, self.context)
-        if node.function not in LOOKUPS:
+        general = _called(shape, known, self.context, shows_first=shows_first)
+        if node.function not in LOOKUPS and node.function not in CRITERIA:
             return general
         given = [self._fixed(*pair) for pair in zip(node.arguments, known, strict=True)]
-        return LOOKUPS[node.function](given, known, general) or general
+        if node.function in LOOKUPS:
+            return LOOKUPS[node.function](given, known, general) or general
+        return met(node.function, given, known, general) or general
 
     def _fixed(self, node: Node, part: Part) -> Any:
         """What an argument is that is written there, or an area that never changes."""
@@ -283,7 +288,10 @@ def _with_errors(part: Part) -> Part:
     return value_or_error
 
 
-def _called(shape: FunctionShape, parts: Sequence[Part], context: Context) -> Part:
+def _called(
+    shape: FunctionShape, parts: Sequence[Part], context: Context, *, shows_first: bool
+) -> Part:
+    """A cell `shows_first` what stands first in an array that it is given."""
     call = _applied(shape.spec.call, parts, context if shape.spec.wants_context else None)
     offset = OFFSET_1904 if shape.spec.gives_date and context.uses_1904 else 0
 
@@ -299,6 +307,8 @@ def _called(shape: FunctionShape, parts: Sequence[Part], context: Context) -> Pa
                 raise Raised(NUM)
             return result - offset
         if isinstance(result, Area) and result.is_cell:
+            return result.at(0, 0)
+        if shows_first and isinstance(result, Array) and result.rows:
             return result.at(0, 0)
         if isinstance(result, (Area, Array)):
             raise SeveralValues
