@@ -96,7 +96,7 @@ def test_a_cell_of_several_kinds_is_shown_and_looked_at_from_outside() -> None:
 
 
 def test_what_is_called_shows_an_empty_value_of_texts_as_zero() -> None:
-    cells = {"D1": "=WINDOWROWS(B1,3)", "E1": '=XLOOKUP(B1,D1,D1,"none")', "F1": "=E1&C1"}
+    cells = {"D1": "=WINDOWROWS(B1,3)", "E1": '=XLOOKUP(B1,D1,D1,"none",-1)', "F1": "=E1&C1"}
     program = orders({"e": "E1", "f": "F1"}, cells)
     assert "S!E1 called by the loop" in " ".join(reasons(program))
     rows = [("x", text, 1.0) for text in (None, "a", None, "A", "b")]

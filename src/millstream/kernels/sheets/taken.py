@@ -73,10 +73,13 @@ def _left(node: Node) -> Left | None:
 
 def _order(how: list[Node]) -> int:
     """Rising or falling, as it is written; 0 if it is not, or if not the only column is meant."""
-    place, order, *more = (*how, *[Literal(1.0)] * (2 - len(how)))
+    if len(how) > 2:
+        return 0
+    written: list[Node] = [*how, Literal(None), Literal(None)]
+    place, order = written[:2]
     is_first = written_number(place) == 1.0 or place == Literal(None)
     number = 1.0 if order == Literal(None) else written_number(order)
-    return int(number or 0.0) if is_first and not more and number in (1.0, -1.0) else 0
+    return int(number or 0.0) if is_first and number in (1.0, -1.0) else 0
 
 
 def aggregate_left(aggregates: Aggregates, scans: Scans, left: Left, whole: Call) -> Operand:

@@ -25,7 +25,7 @@ def xlookup(aggregates: Aggregates, arguments: tuple[Node, ...]) -> Operand:
     wanted, keys, results, *rest = arguments
     if not (isinstance(keys, WindowOf) and isinstance(results, WindowOf)):
         raise NotCompiled("XLOOKUP of a window and something else")
-    missing, mode, direction = (*rest, *[Literal(None)] * (3 - len(rest)))
+    missing, mode, direction = _padded(rest, 3)
     way = _written(direction, 1.0) or 0.0
     refuse_if(_written(mode, 0.0) != 0.0 or way not in (1.0, -1.0), "XLOOKUP in another way")
     lines, searched = aggregates.lines, aggregates.seen(keys)
@@ -56,6 +56,12 @@ def xlookup(aggregates: Aggregates, arguments: tuple[Node, ...]) -> Operand:
         f"float({place} + 1), 0)"
     )
     return Operand(shown.source.kind, value, status, shows_zero=shown.source.shows_zero)
+
+
+def _padded(nodes: list[Node], count: int) -> list[Node]:
+    """So many arguments: those at the end may have been left out."""
+    left_out: list[Node] = [Literal(None)] * (count - len(nodes))
+    return nodes + left_out
 
 
 def _is_left_out(node: Node) -> bool:
