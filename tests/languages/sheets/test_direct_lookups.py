@@ -67,7 +67,6 @@ FORMULAS = (
     "=TAKE(A1:A7,J1)",
     "=SORT(A1:B7,J1,-1)",
     "=UNIQUE(E1:E7)&J1",
-    "=FILTER(A1:A7,A1:A7>J1)",
 )
 OF_CRITERIA = (
     *(f"=COUNTIF({c}1:{c}7,J1)" for c in "ABCD"), "=COUNTIF(A1:B7,J1)", '=COUNTIF(A1:A7,">"&J1)',
