@@ -15,12 +15,12 @@ from millstream.calculus.tables import Tally
 from millstream.kernels.build import why_not
 from millstream.plan.ahead import Ahead, run_ahead
 from millstream.plan.cube_parts import cubes_in_parts
+from millstream.plan.first_parts import ALL, firsts_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.net_blocks import nets_in_blocks
 from millstream.plan.spreading import best_spread, chained, estimate
 from millstream.plan.stages import Spread, Stage, all_together, spread
 from millstream.plan.steps import Plan, Step, make_plan
-from millstream.plan.top_parts import tops_in_parts
 
 DEFAULT_BUCKETS = 16
 
@@ -35,19 +35,20 @@ class Choice:
     copied: frozenset[str] = frozenset()
     #: Whether tasks that read run what needs no other rows.
     runs_ahead: bool = False
-    #: Whether the first rows of all are made of the first of each bucket.
-    cuts_tops: bool = False
+    #: What of all rows is made of that of each bucket.
+    cuts: frozenset[str] = frozenset()
 
     def written(self) -> dict[str, Any]:
         written = {"together": self.is_together, "copied": sorted(self.copied)}
         written |= {"ahead": True} if self.runs_ahead else {}
-        return written | ({"tops": True} if self.cuts_tops else {})
+        return written | ({"cuts": sorted(self.cuts)} if self.cuts else {})
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> Choice:
         copied = frozenset(record["copied"])
-        ahead, tops = record.get("ahead", False), record.get("tops", False)
-        return Choice(record["together"], copied, ahead, tops)
+        # Once only first rows were, which was written in another way.
+        cuts = record.get("cuts", ["tops"] if record.get("tops") else [])
+        return Choice(record["together"], copied, record.get("ahead", False), frozenset(cuts))
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,9 @@ class Layout:
         return self.queues.index(queue)
 
 
-def in_parts(program: Program, *, cuts_tops: bool = True) -> Program:
+def in_parts(program: Program, cuts: frozenset[str] = ALL) -> Program:
     """The program with what would need all rows in one place by parts of them, where it can be."""
-    parted = tops_in_parts(program) if cuts_tops else program
-    return nets_in_blocks(cubes_in_parts(parted), why_not)
+    return nets_in_blocks(cubes_in_parts(firsts_in_parts(program, cuts)), why_not)
 
 
 def layout_for(
@@ -152,7 +152,7 @@ def layout_for(
     best = best_spread(make_plan(parted, why_not, ranks_all=True), sizes)
     if best is None:
         return layout_as(program, Choice(is_together=True))
-    return _laid_out(best, Choice(copied=best.copied, cuts_tops=True))
+    return _laid_out(best, Choice(copied=best.copied, cuts=ALL))
 
 
 def with_ahead(layout: Layout) -> Layout:
@@ -169,7 +169,7 @@ def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | N
     best = best_spread(plan, sizes)
     if best is None or estimate(best, sizes) >= sum(sizes.values()):
         return None
-    layout = _laid_out(best, Choice(copied=best.copied, cuts_tops=True))
+    layout = _laid_out(best, Choice(copied=best.copied, cuts=ALL))
     is_shared = not all(map(layout.has_one_bucket, range(layout.driver)))
     return layout if is_shared else None
 
@@ -177,7 +177,7 @@ def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | N
 def layout_as(program: Program, choice: Choice) -> Layout:
     """The layout that has been chosen."""
     if not choice.is_together:
-        parted = in_parts(program, cuts_tops=choice.cuts_tops)
+        parted = in_parts(program, choice.cuts)
         plan = make_plan(parted, why_not, ranks_all=True)
         return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
     # In one place nothing need be by parts.

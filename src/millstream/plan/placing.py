@@ -36,11 +36,11 @@ from millstream.calculus.graph import Operator
 from millstream.calculus.lineage import carried
 from millstream.calculus.types import QueueType
 from millstream.plan.covering import questions
+from millstream.plan.first_parts import partial_firsts
 from millstream.plan.instants import folds_by_instants
 from millstream.plan.keys import Key
 from millstream.plan.partial import partial_totals
 from millstream.plan.steps import Plan, Step
-from millstream.plan.top_parts import partial_tops
 
 #: The columns of a queue, each with the columns of what entered that it is.
 Origins = Mapping[str, frozenset[tuple[str, str]]]
@@ -89,7 +89,7 @@ class Rules:
         self.growing = _growing(plan)
         self.by_instants = folds_by_instants(plan.program)
         self.partial = partial_totals(plan.program)
-        self.tops = partial_tops(plan.program)
+        self.firsts = partial_firsts(plan.program)
         self.inputs = frozenset(plan.program.input_names)
         # The rows of a constant have an order, which they keep only if they stay together.
         self.constant = {one.name for one in plan.program.inputs if one.values is not None}
@@ -139,7 +139,7 @@ class Rules:
             case Aggregate(), [How.SHARED] if self._adds_up_anywhere(op, given[0]):
                 # It leaves: the few rows that are totalled again must not draw all others.
                 return RowsPlace(How.SHARED, behind)
-            case Top(), [How.SHARED] if op.id in self.tops and self._return(given[0], keys):
+            case Aggregate() | Top(), [How.SHARED] if self._is_first_of_parts(op, given[0], keys):
                 return RowsPlace(How.SHARED, behind)
             case Distinct(), [How.SHARED] if op.id in self.answered:
                 return RowsPlace(How.COVERING, behind)
@@ -167,9 +167,13 @@ class Rules:
         assert isinstance(op.function, Aggregate)
         return op.id in self.partial and not place.origins.keys() >= set(op.function.by)
 
-    def _return(self, place: RowsPlace, keys: Mapping[str, Key]) -> bool:
-        """Whether what goes is where it came: it enters by a key, or from outside."""
-        return all(keys[e] is not None or e in self.inputs for e in place.behind)
+    def _is_first_of_parts(self, op: Operator, place: RowsPlace, keys: Mapping[str, Key]) -> bool:
+        """Whether each bucket can tell what is first of its own rows.
+
+        What goes must be where it came: it enters by a key, or from outside.
+        """
+        returns = all(keys[e] is not None or e in self.inputs for e in place.behind)
+        return op.id in self.firsts and returns
 
     def _meet(self, op: Operator, given: list[RowsPlace], keys: dict[str, Key]) -> bool:
         """Whether the rows that must be together are, or will be by keys that are still open."""
@@ -287,6 +291,9 @@ def inputs_of_queues(plan: Plan) -> dict[str, frozenset[str]]:
     """For every queue, the inputs of the program that it is made of."""
     behind = {name: frozenset((name,)) for name in plan.program.input_names}
     for step in plan.steps:
-        all_behind = frozenset().union(*(behind[q] for q in step.inputs))
-        behind.update((q, all_behind) for op in step.operators for q in op.outputs)
+        of_step = frozenset().union(*(behind[q] for q in step.inputs))
+        for op in step.operators:
+            # In a cycle, what comes round is made of all that the step is given.
+            of_op = frozenset().union(*(behind.get(q, of_step) for q in op.inputs))
+            behind.update(dict.fromkeys(op.outputs, of_op))
     return behind

@@ -1,4 +1,4 @@
-"""The first rows of all are made of the first of each bucket, and only these move."""
+"""The first rows and the extremes of all are made of those of each bucket, and only these move."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import millstream
-from millstream.calculus.functions import Top
+from millstream.calculus.functions import Aggregate, Top
 from millstream.calculus.graph import Program
 from millstream.engine.layout import Choice, Layout, layout_as, layout_for
 from millstream.engine.local import batches as local
-from millstream.plan import top_parts
-from millstream.plan.top_parts import partial_tops, tops_in_parts
+from millstream.plan import first_parts
+from millstream.plan.first_parts import firsts_in_parts, partial_firsts
 from tests.engine.test_partitions import in_tasks
 
 GROUPS = """
@@ -31,6 +31,26 @@ RELATION = """
 output out; input s relation(k text, x integer);
 (out, $b) <- Top[4 by x](s, $b);
 """
+EXTREMES = """
+output out; input s(k text, x integer);
+(w, $w) <- Range[3 s](s, $w);
+(some) <- Filter[x % 7 != 0 or k == "k3"](w);
+(out, $b) <- Aggregate[low = min(100 / x), high = max(x), last = max(k)](some, $b);
+"""
+EXTREMES_OF_GROUPS = """
+output out; input s(k text, x integer);
+(w, $w) <- Range[7 s](s, $w);
+(sums, $a) <- Aggregate[by k; all = sum(x)](w, $a);
+(out, $b) <- Aggregate[high = max(all), low = min(all)](sums, $b);
+"""
+EXTREMES_OF_A_RELATION = """
+output out; input s relation(k text, x integer);
+(out, $b) <- Aggregate[high = max(x), last = max(k)](s, $b);
+"""
+PROGRAMS = {
+    "groups": GROUPS, "window": WINDOW, "relation": RELATION, "extremes": EXTREMES,
+    "extremes of groups": EXTREMES_OF_GROUPS, "extremes of a relation": EXTREMES_OF_A_RELATION,
+}  # fmt: skip
 #: What goes is met where it came: a row that is merged from elsewhere may come anywhere.
 ELSEWHERE = """
 output out; input s(k text, x integer);
@@ -59,25 +79,24 @@ def compiled_of(text: str, folder: Path) -> millstream.Compiled:
 
 
 def tops_of(layout: Layout) -> list[bool]:
-    """For each stage that chooses first rows, whether it does so in one place."""
+    """For each stage that chooses first rows or extremes, whether it does so in one place."""
     return [
         layout.has_one_bucket(number)
         for number, stage in enumerate(layout.stages)
         for step in stage.steps
-        if isinstance(step.operators[0].function, Top)
+        if isinstance(function := step.operators[-1].function, Top)
+        or (isinstance(function, Aggregate) and not function.by)
     ]
 
 
-@pytest.mark.parametrize("text", [GROUPS, WINDOW, RELATION], ids=["groups", "window", "relation"])
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_rows_stay_where_they_are_and_the_first_of_them_move(text: str) -> None:
     layout = layout_for(millstream.compile(text=text).program, {"s": 1e9})
     assert tops_of(layout) == [False, True]
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-@pytest.mark.parametrize(
-    "text", [GROUPS, WINDOW, RELATION, ELSEWHERE], ids=["groups", "window", "relation", "elsewhere"]
-)
+@pytest.mark.parametrize("text", [*PROGRAMS.values(), ELSEWHERE], ids=[*PROGRAMS, "elsewhere"])
 def test_the_first_of_the_first_are_the_first_of_all(
     text: str, partitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,13 +116,13 @@ def test_what_is_in_one_place_is_not_cut() -> None:
         "(first, $c) <- Top[1 by x](out, $c);"
     )
     program = millstream.compile(text=text.replace("output out", "output first")).program
-    assert tops_in_parts(program) is program
+    assert firsts_in_parts(program) is program
 
 
 def test_what_is_in_parts_is_not_cut_again() -> None:
-    parted = tops_in_parts(millstream.compile(text=GROUPS).program)
-    assert len(partial_tops(parted)) == 1
-    assert tops_in_parts(parted) is parted
+    parted = firsts_in_parts(millstream.compile(text=GROUPS).program)
+    assert len(partial_firsts(parted)) == 1
+    assert firsts_in_parts(parted) is parted
 
 
 def test_a_checkpoint_that_was_begun_whole_stays_whole() -> None:
@@ -112,6 +131,20 @@ def test_a_checkpoint_that_was_begun_whole_stays_whole() -> None:
     chosen = layout_for(program, {"s": 1e9}).choice
     assert Choice.read(chosen.written()) == chosen
     assert tops_of(layout_as(program, chosen)) == [False, True]
+
+
+def test_a_checkpoint_of_which_only_first_rows_were_cut_stays_so() -> None:
+    program = millstream.compile(text=EXTREMES).program
+    before = Choice.read({"together": False, "copied": [], "tops": True})
+    assert tops_of(layout_as(program, before)) == [True]
+    assert tops_of(layout_as(program, layout_for(program, {"s": 1e9}).choice)) == [False, True]
+
+
+@pytest.mark.parametrize("of", ["sum(x)", "count()", "avg(x)"])
+def test_what_each_row_changes_is_not_told_by_parts(of: str) -> None:
+    """Each row of a part would tell two changes where it could have gone itself."""
+    program = millstream.compile(text=EXTREMES.replace("max(x)", of)).program
+    assert firsts_in_parts(program) is program
 
 
 def test_rows_that_come_anywhere_are_looked_at_in_one_place() -> None:
@@ -140,7 +173,7 @@ def test_first_rows_of_other_first_rows_are_those_of_all_of_these(
         """,
         tmp_path,
     )
-    assert not partial_tops(compiled.program)
+    assert not partial_firsts(compiled.program)
     monkeypatch.setattr(local, "run_batches", in_tasks(3))
     whole = compiled.run(engine="reference").rows("out")
     assert whole == spread(compiled, tmp_path / "as it is")
@@ -148,6 +181,6 @@ def test_first_rows_of_other_first_rows_are_those_of_all_of_these(
     def all_but_the_last(program: Program) -> frozenset[str]:
         return frozenset(op.id for op in program.operators if "parts" in op.outputs)
 
-    monkeypatch.setattr("millstream.plan.placing.partial_tops", all_but_the_last)
-    monkeypatch.setattr(top_parts, "partial_tops", all_but_the_last)
+    monkeypatch.setattr("millstream.plan.placing.partial_firsts", all_but_the_last)
+    monkeypatch.setattr(first_parts, "partial_firsts", all_but_the_last)
     assert whole != spread(compiled, tmp_path / "forced")
