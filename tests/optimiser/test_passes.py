@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from millstream.calculus.functions import Lookup
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.languages.brook.load import load
@@ -61,3 +62,10 @@ def test_a_pass_that_makes_what_is_no_program_is_told_by_name() -> None:
             optimise(program, (forgets_all,))
     finally:
         del REASONS["forgets_all"]
+
+
+def test_a_join_is_looked_up_once_nobody_reads_what_nobody_needs() -> None:
+    """What only a narrower Map would not read had been dropped from under it."""
+    (case,) = (one for one in CASES if one.stem == "not_while_what_nobody_needs_is_read")
+    program, _ = halves(case)
+    assert any(isinstance(op.function, Lookup) for op in optimise(program).operators)

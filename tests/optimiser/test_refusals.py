@@ -31,6 +31,7 @@ TOLD = {
     "look_up_joins/not_several_rows": "several rows of",
     "look_up_joins/not_several_rows_of_which_two_things_are_asked": "several rows of",
     "look_up_joins/not_what_takes_both_to_compute": "takes a row of both sides",
+    "look_up_joins/not_while_what_nobody_needs_is_read": "behind it",
     "order_joins/not_all_pairs": "nothing is equal in the rows that would meet first",
     "order_joins/not_by_a_column_of_the_other": "c is a column of m",
     "order_joins/not_if_about_as_many": None,

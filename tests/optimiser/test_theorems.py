@@ -173,6 +173,19 @@ def test_many_selections_move_in_a_few_turns() -> None:
     assert rewrites.count("hoist_select") <= 3
 
 
+def test_copies_that_share_what_splits_are_not_split_again() -> None:
+    program = program_of(
+        "output out, other; input in(x integer); (p, q) <- Duplicate(in);"
+        "(out) <- Map[y = x + 1](p); (other) <- Map[z = x + 2](q);"
+    )
+    passes = passes_named(["share_common", "split_stateless"])
+    split = optimise(program, passes)
+    names = [op.function.name for op in split.operators]
+    assert (names.count("RoundRobinSplit"), names.count("Map")) == (1, 4)
+    events = {"in": events_of((1,), (2,), (3,))}
+    assert on_reference(program, events)[0] == on_reference(split, events)[0]
+
+
 #: Fusions in spite of each guard, and what then comes out otherwise.
 HEAD = "output out; input in(k text, x integer); variable $v(n integer = 0);"
 FORCED = {

@@ -72,6 +72,7 @@ class _Known:
         self.program = program
         self.types = program.queue_types()
         self.needed = columns_needed(program)
+        self.carried = columns_needed(program, as_it_is=True)
         self.unique = unique_keys(program)
         self.readers = {queue: op for queue, (op, _) in program.consumers().items()}
 
@@ -116,6 +117,8 @@ class _Pair:
 
     def refusal(self) -> str | None:
         """Why a lookup would not do, or not pay; None if it does."""
+        if self.known.carried[self.out] != self.known.needed[self.out]:
+            return "columns that nobody needs are still read behind it"
         compares = any(q.order is not None for q in self.questions)
         asked = self.op.inputs[self.asked]
         is_single = is_within(

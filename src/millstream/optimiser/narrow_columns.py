@@ -89,14 +89,18 @@ def mixes_ways(program: Program) -> bool:
     return joins or has_cycle(program)
 
 
-def columns_needed(program: Program) -> dict[str, frozenset[str]]:
-    """For every queue the columns that something behind it reads."""
+def columns_needed(program: Program, *, as_it_is: bool = False) -> dict[str, frozenset[str]]:
+    """For every queue the columns that something behind it reads.
+
+    A `Map` that will be narrowed reads only what it is narrowed to, unless the program is to be
+    taken as it is.
+    """
     types, readers = program.queue_types(), program.consumers()
     needed = {q: frozenset(types[q].schema.names) for q in program.outputs}
     for op in reversed(in_dependency_order(program)):
         wanted = frozenset[str]().union(*(needed[q] for q in op.outputs))
         function = op.function
-        if isinstance(function, Map) and op.outputs[0] in readers:
+        if isinstance(function, Map) and op.outputs[0] in readers and not as_it_is:
             if isinstance(readers[op.outputs[0]][0].function, _KEEPERS):
                 function = _narrow_map(function, wanted)
         inputs = tuple(types[q] for q in op.inputs)

@@ -28,12 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from millstream.calculus.functions import Duplicate, Map, RoundRobinJoin, RoundRobinSplit
+from millstream.calculus.functions import Duplicate, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.procedures import Assign, Body, Invoke, Let, Pop, Repeat, Routine, Slot
 from millstream.calculus.terms import Call, Literal, Place, Read
 from millstream.calculus.types import BOOLEAN
 from millstream.calculus.work import Rates, Work
+from millstream.optimiser.split_stateless import is_given_turns
 from millstream.values.types import INT32
 
 #: How many copies there are, if nobody says.
@@ -75,21 +76,11 @@ def _refusal(op: Operator, work: Work, producers: Mapping[str, Operator]) -> str
         return "messages between filters count its firings"
     if not work.is_fixed:
         return "a firing leaves something that the next one sees"
-    if _is_copy(work) or _is_on_a_way(op, producers):
+    if _is_copy(work) or is_given_turns(op, producers):
         return _DONE
     if work.first is not None:
         return "its first firing is another than the rest, and only one copy would have it"
     return None
-
-
-def _is_on_a_way(op: Operator, producers: Mapping[str, Operator]) -> bool:
-    """Whether a filter is given turns of a split, perhaps by others."""
-    seen: set[str] = set()
-    below = producers.get(op.inputs[0])
-    while below is not None and isinstance(below.function, (Work, Map)) and below.id not in seen:
-        seen.add(below.id)
-        below = producers.get(below.inputs[0])
-    return below is not None and isinstance(below.function, RoundRobinSplit)
 
 
 def _copies(op: Operator, work: Work, degree: int) -> list[Operator]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from millstream.calculus.functions import (
+    Duplicate,
     Map,
     Opaque,
     RoundRobinJoin,
@@ -25,10 +26,12 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.types import QueueType
+from millstream.calculus.work import Work
 
 #: How many copies there are, if nobody says.
 DEGREE = 2
 _TURNS = (RoundRobinSplit, RoundRobinJoin)
+_ON_THE_WAY = (Duplicate, Map, Work)
 _DONE = "it is one of several that take turns already"
 
 
@@ -64,10 +67,20 @@ def _refusal(
         return "it does not give one item for each that it takes, so turns would not meet again"
     if any(types[q].is_relation for q in op.inputs):
         return "changes of a relation at one instant have no turns"
+    return _DONE if is_given_turns(op, producers) else None
+
+
+def is_given_turns(op: Operator, producers: Mapping[str, Operator]) -> bool:
+    """Whether an operator is given the turns of a split, perhaps by others.
+
+    What other passes put between the two hands on an item for each that it takes.
+    """
+    seen: set[str] = set()
     below = producers.get(op.inputs[0])
-    if below is not None and isinstance(below.function, RoundRobinSplit):
-        return _DONE
-    return None
+    while below is not None and isinstance(below.function, _ON_THE_WAY) and below.id not in seen:
+        seen.add(below.id)
+        below = producers.get(below.inputs[0])
+    return below is not None and isinstance(below.function, RoundRobinSplit)
 
 
 def _copies(op: Operator, degree: int) -> list[Operator]:
