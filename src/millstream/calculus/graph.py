@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
-from millstream.calculus.types import TEXT, Field, QueueType, Row, Schema, Value
+from millstream.calculus.types import Field, QueueType, Row, Schema, Value
 from millstream.calculus.work import TURN
 from millstream.errors import Fault
 from millstream.source import Span
@@ -40,6 +40,7 @@ class Input:
     `ends`; if it `closes`, what waits for the end of inputs is told when all of them are over. The
     rows of one that `is_early` do not wait for others that may come within the slack:
     each has the largest time up to it for its own, and when it happened is in its column `time`.
+    One that `reads_lines` wants nothing but lines, of any text.
     """
 
     name: str
@@ -59,16 +60,12 @@ class Input:
     ends: int | None = field(default=None, compare=False)
     closes: bool = field(default=False, compare=False)
     is_early: bool = False
+    reads_lines: bool = field(default=False, compare=False)
 
     @property
     def waits(self) -> int:
         """How long after a row nothing is known of its time yet."""
         return 0 if self.is_early else self.slack
-
-    @property
-    def reads_lines(self) -> bool:
-        """Whether a row is nothing but a line of text."""
-        return self.is_numbered and self.type.schema == Schema.of(line=TEXT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,3 +49,18 @@ def test_several_files_are_one_input(tmp_path: Path, engine: str) -> None:
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open() as file:
         return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.txt"])
+def test_a_column_that_is_called_line_is_a_column(tmp_path: Path, engine: str, name: str) -> None:
+    """Asked for by its name it is one; of a text it is each line."""
+    program = tmp_path / "program.szl"
+    program.write_text(
+        "r: {line: string} = input; o: table collection of string; emit o <- r.line;"
+    )
+    rows = ["a", "b c"]
+    (tmp_path / name).write_text("\n".join(["line"] * name.endswith("csv") + rows) + "\n")
+    out = tmp_path / "o.csv"
+    millstream.compile(program).run({"input": str(tmp_path / name)}, {"o": str(out)}, engine=engine)
+    assert rows == [row["value"] for row in rows_of(out)]

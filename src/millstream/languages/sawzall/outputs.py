@@ -100,23 +100,28 @@ class TableReader(CallReader):
     def table_declaration(self, name: Token) -> None:
         self.advance()
         kind = self.advance()
-        if kind.kind != "name" or kind.text not in TABLES:
+        is_known = kind.kind == "name" and kind.text in TABLES
+        if not is_known:
             hint = suggest(kind.text, TABLES) or f"there are: {', '.join(TABLES)}"
-            self.fail(f'unknown kind of table "{kind.text}"', kind.span, hint)
+            complain = self.note if kind.kind == "name" else self.fail
+            complain(f'unknown kind of table "{kind.text}"', kind.span, hint)
         parameter = self.parameter() if self.accept("(") else None
         self.names.levels.append({})
         number = len(self.tables)
         indexes = self.index_declarations()
         value, weight = self.elements(name)
         parts = [*indexes, value, *([] if weight is None else [weight])]
-        table = Table(name.text, kind.text, parameter, tuple(indexes), value[1],
-                      weight and weight[1], span=self.since(name.span))  # fmt: skip
+        # One of a kind that is not there holds all, so that its emits can be read.
+        table = Table(
+            name.text, kind.text if is_known else "collection", parameter, tuple(indexes),
+            value[1], weight and weight[1], span=self.since(name.span),
+        )  # fmt: skip
         self.tables.append(table)
         self.written[number] = TableWriting(tuple(self.part_of_table(*part) for part in parts))
         self.specifiers(number, kind.span)
         self.names.levels.pop()
         self.declare(name, TableName(number))
-        if number not in self.open:
+        if is_known and number not in self.open:
             self.check_table(self.tables[number], kind.span)
 
     def table_type(self, name: Token) -> None:

@@ -125,7 +125,8 @@ class _Made:
         # A program that emits nothing can still assert something of every record.
         told = tables_told(self.script) or (self.script.table_named("stdout") or 0,)
         record = self.record()
-        has_columns = record.schema.names != (LINE,)
+        # Of what comes from others nobody says whether it was a text: one column is its lines.
+        has_columns = bool(self.columns()) or record.schema.names != (LINE,)
         function = RunScript(self.script, has_columns, told, INPUT, self.settings.prints_emits)
         names = [f"{t.name}_emits" for t in function.sent]
         queues = self.wiring.add_several(function, record, names)
@@ -145,7 +146,7 @@ class _Made:
             fields = tuple(Field(n, queued_type(t)) for n, (t, _) in wanted.items())
             return self.wiring.input(_input(Schema(fields)))
         lines = Schema((Field(LINE, TEXT),))
-        return self.wiring.input(replace(_input(lines), values=(("",),)))
+        return self.wiring.input(replace(_input(lines), values=(("",),), reads_lines=True))
 
     def fitted(self, given: Schema, wanted: Mapping[str, tuple[RecordType, Span | None]]) -> Queue:
         """Rows of others: all of them if the record is read as bytes, else what is named."""
