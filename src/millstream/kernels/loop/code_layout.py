@@ -85,7 +85,7 @@ class ArrayPlace:
 
 
 @dataclass
-class Layout:
+class CodeLayout:
     """Mutable: what a code holds, as far as it was met."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)

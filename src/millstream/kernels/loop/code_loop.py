@@ -44,7 +44,7 @@ from millstream.kernels.loop.code_frame import (
     ROOM,
     SAID,
 )
-from millstream.kernels.loop.code_layout import Layout, NotCompiled, memory_of
+from millstream.kernels.loop.code_layout import CodeLayout, NotCompiled, memory_of
 from millstream.kernels.loop.code_moves import Moves
 from millstream.kernels.loop.code_prints import Template
 from millstream.kernels.loop.code_ranges import Region, assigned_in
@@ -77,7 +77,7 @@ class CodeLoop:
     """A function, how memory is laid out for it, and what it may have to tell."""
 
     function: Function
-    layout: Layout
+    layout: CodeLayout
     templates: tuple[Template, ...]
     sites: tuple[tuple[str, Span | None], ...]
     #: Whether what is done once is compiled too.
@@ -128,7 +128,7 @@ def _declared(code: Code) -> Iterator[Slot]:
 
 
 def _sizes(code: Code, slots: Iterator[Slot] | tuple[Slot, ...]) -> Iterator[Term]:
-    layout = Layout()
+    layout = CodeLayout()
     for slot in slots:
         layout.hold(Slot(slot.name, slot.shape))
     for stretch in layout.stretches.values():

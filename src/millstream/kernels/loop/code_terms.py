@@ -19,7 +19,7 @@ from millstream.kernels.loop.code_frame import (
     SECOND_NUMBER,
     SITE,
 )
-from millstream.kernels.loop.code_layout import ArrayPlace, Layout, Leaf, NotCompiled, memory_of
+from millstream.kernels.loop.code_layout import ArrayPlace, CodeLayout, Leaf, NotCompiled, memory_of
 from millstream.kernels.loop.code_ranges import Region
 from millstream.kernels.loop.ir import (
     INTEGER,
@@ -81,7 +81,7 @@ class TermWriter:
     """Mutable: the statements of a loop so far."""
 
     code: Code
-    layout: Layout = field(default_factory=Layout)
+    layout: CodeLayout = field(default_factory=CodeLayout)
     lines: list[Statement] = field(default_factory=list)
     #: What is wrong, by number, and where.
     sites: list[tuple[str, Span | None]] = field(default_factory=list)
