@@ -129,8 +129,8 @@ class Compiled:
             units = dict.fromkeys(names, unit)
         given = check_names(units, self.program.input_names, "input")
         inputs = tuple(
-            replace(one, unit=check_unit(given[one.name])) if one.name in given else one
-            for one in self.program.inputs
+            replace(input_, unit=check_unit(given[input_.name])) if input_.name in given else input_
+            for input_ in self.program.inputs
         )
         return replace(self, program=replace(self.program, inputs=inputs))
 
@@ -151,9 +151,9 @@ class Compiled:
         if given is not None:
             check_names({given: None}, self.program.input_names, "input")
         inputs = tuple(
-            replace(one, zone=zone or one.zone, time_format=format or one.time_format)
-            if given in (None, one.name) else one
-            for one in self.program.inputs
+            replace(input_, zone=zone or input_.zone, time_format=format or input_.time_format)
+            if given in (None, input_.name) else input_
+            for input_ in self.program.inputs
         )  # fmt: skip
         return replace(self, program=replace(self.program, inputs=inputs))
 
@@ -162,7 +162,7 @@ class Compiled:
         from millstream.project.expected import unmet
 
         given = dict(self.sources) | dict(inputs or {})
-        by_name = {one.name: one for one in self.program.inputs}
+        by_name = {input_.name: input_ for input_ in self.program.inputs}
 
         def opened(name: str) -> Reader | None:
             source = self._input(by_name[name], given)
@@ -235,7 +235,7 @@ class Compiled:
                 is_following=follow, checkpoint=options.get("checkpoint"), on_change=called,
             )  # fmt: skip
             job = replace(job, written=written, renewed=optimised)
-            given = [self._input(one, job_inputs) for one in program.inputs]
+            given = [self._input(input_, job_inputs) for input_ in program.inputs]
             report = run_job(
                 engine, job, given, lambda: self._readers(program, job_inputs, is_following=follow),
                 progress, options,
@@ -281,7 +281,9 @@ class Compiled:
 
         # Lines are read from files whatever their names are.
         given = {
-            one.name: self._input(one, inputs) for one in self.program.inputs if one.name in inputs
+            input_.name: self._input(input_, inputs)
+            for input_ in self.program.inputs
+            if input_.name in inputs
         }
         places = {
             name: one
@@ -342,13 +344,13 @@ class Compiled:
         self, program: Program, inputs: Mapping[str, Any], *, is_following: bool
     ) -> dict[str, Reader]:
         return {
-            one.name: reader_of(one, self._input(one, inputs), is_following=is_following)
-            for one in program.inputs
+            input_.name: reader_of(input_, self._input(input_, inputs), is_following=is_following)
+            for input_ in program.inputs
         }
 
     def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
         """Where inputs are, of those that are not given as rows."""
-        return located({one.name: self._input(one, inputs) for one in self.program.inputs})
+        return located({input_.name: self._input(input_, inputs) for input_ in self.program.inputs})
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
@@ -426,7 +428,7 @@ class Compiled:
         from millstream.engine.reference.sample import measured_on
 
         given = self._all_given(inputs)
-        places = {one.name: placed(self._input(one, given)) for one in program.inputs}
+        places = {input_.name: placed(self._input(input_, given)) for input_ in program.inputs}
         return measured_on(program, passes, known, places, plain_reader, sample)
 
     def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:

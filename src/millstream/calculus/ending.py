@@ -15,7 +15,7 @@ OVER = (1 << 63) - 1
 
 def has_end(program: Program) -> bool:
     """Whether something is told when all inputs of a finite run are over."""
-    return any(one.closes for one in program.inputs)
+    return any(input_.closes for input_ in program.inputs)
 
 
 def ending(program: Program) -> frozenset[str]:

@@ -51,7 +51,7 @@ class Estimates:
     def __init__(self, program: Program, measures: Measures = NOTHING) -> None:
         self._measures = measures
         self._unique = unique_keys(program)
-        self.rows = {one.name: self._of_input(one) for one in program.inputs}
+        self.rows = {input_.name: self._of_input(input_) for input_ in program.inputs}
         #: Which part of the rows that there once were has not been dropped.
         self.left = dict.fromkeys(self.rows, 1.0)
         for op in in_dependency_order(program):

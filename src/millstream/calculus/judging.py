@@ -87,10 +87,14 @@ class Judge(Function):
 
     def ranks(self) -> list[int]:
         """Of each requirement how high its level is among all."""
-        return [self.levels.index(one.level) for one in self.requirements] if self.levels else []
+        return (
+            [self.levels.index(requirement.level) for requirement in self.requirements]
+            if self.levels
+            else []
+        )
 
     def terms(self) -> tuple[Term, ...]:
-        return tuple(t for one in self.requirements for t in one.terms())
+        return tuple(t for requirement in self.requirements for t in requirement.terms())
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         schema = inputs[0].schema
@@ -103,10 +107,10 @@ class Judge(Function):
                 raise FunctionFault(f'there are {count} requirements at "{place}"')
         if len(set(self.levels)) < len(self.levels) or "" in self.levels:
             raise FunctionFault("levels of severity are different words")
-        for one in self.requirements:
-            if one.level not in (self.levels or ("",)):
-                raise FunctionFault(f'"{one.level}" is none of the levels of severity')
-            for term in (one.when, one.holds):
+        for requirement in self.requirements:
+            if requirement.level not in (self.levels or ("",)):
+                raise FunctionFault(f'"{requirement.level}" is none of the levels of severity')
+            for term in (requirement.when, requirement.holds):
                 if term is not None and term.type != BOOLEAN:
                     raise FunctionFault(f"a requirement must be boolean, got {term.type}")
         fields = tuple(Field(n, schema[n]) for n in self.keep)

@@ -129,10 +129,10 @@ class Ordered(Function):
         if self.count is not None and self.count < 1:
             raise FunctionFault("Ordered keeps at least one row")
         order = tuple(schema[n] for n in self.on)
-        for one in self.columns:
-            if one.name in schema:
-                raise FunctionFault(f'Ordered: there is a column "{one.name}" already')
-            if fault := one.frame.fault(order):
+        for column in self.columns:
+            if column.name in schema:
+                raise FunctionFault(f'Ordered: there is a column "{column.name}" already')
+            if fault := column.frame.fault(order):
                 raise FunctionFault(f"Ordered: {fault}")
         fields = tuple(Field(c.name, c.result_type(schema)) for c in self.columns)
         return (QueueType(Schema((*schema.fields, *fields)), is_relation=True),)

@@ -234,14 +234,16 @@ def _fold_clauses(fold: functions.Fold) -> list[str]:
 def _judge_clauses(judge: functions.Judge) -> list[str]:
     levels = [_texts(judge.levels)] if judge.levels else []
     clauses = [*levels, *_by(judge.keep)]
-    for one in judge.requirements:
-        place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
-        level = f", {_texts([one.level])}" if judge.levels else ""
-        when = "" if one.when is None else f"when {render_term(one.when)}; "
+    for requirement in judge.requirements:
+        place, text = (
+            json.dumps(t, ensure_ascii=False) for t in (requirement.place, requirement.text)
+        )
+        level = f", {_texts([requirement.level])}" if judge.levels else ""
+        when = "" if requirement.when is None else f"when {render_term(requirement.when)}; "
         clauses.append(
-            f"{when}where {place}, {text}, {render_term(one.holds)}{level}"
-            + _shown("emit", one.shown)
-            + _shown("on", one.asked)
+            f"{when}where {place}, {text}, {render_term(requirement.holds)}{level}"
+            + _shown("emit", requirement.shown)
+            + _shown("on", requirement.asked)
         )
     return clauses
 

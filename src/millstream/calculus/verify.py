@@ -40,9 +40,9 @@ def _at(op: Operator, message: str, hint: str | None = None) -> Fault:
 
 def queues_defined_once(program: Program) -> Iterator[Fault]:
     counts = Counter(program.input_names)
-    for one in program.inputs:
-        if counts[one.name] > 1:
-            yield Fault(f'the input "{one.name}" is declared more than once', one.span)
+    for input_ in program.inputs:
+        if counts[input_.name] > 1:
+            yield Fault(f'the input "{input_.name}" is declared more than once', input_.span)
             return
     seen = set(program.input_names)
     for op in program.operators:
@@ -80,9 +80,9 @@ def queues_known(program: Program) -> Iterator[Fault]:
 
 def queues_not_left_over(program: Program) -> Iterator[Fault]:
     used = set(program.outputs) | {q for op in program.operators for q in op.inputs}
-    for one in program.inputs:
-        if one.name not in used:
-            yield Fault(f'the input "{one.name}" is never used', one.span, "remove it")
+    for input_ in program.inputs:
+        if input_.name not in used:
+            yield Fault(f'the input "{input_.name}" is never used', input_.span, "remove it")
     for op in program.operators:
         for queue in op.outputs:
             if queue not in used:
@@ -258,15 +258,19 @@ def _behind(first: Operator, readers: Mapping[str, tuple[Operator, int]]) -> set
 def early_inputs_do_not_wait_for_others(program: Program) -> Iterator[Fault]:
     """Time is one for a program: an input with a slack holds back what is early beside it."""
     early = [one.name for one in program.inputs if one.is_early]
-    for one in program.inputs:
-        if one.is_early and (one.time is None or one.type.schema.get(one.time) != TIME):
-            yield Fault(f'"{one.name}" is early, but has no column that is its time', one.span)
-        if one.is_early and one.type.is_relation:
-            yield Fault(f'"{one.name}" is early, but a relation', one.span)
-        if early and one.waits and not one.is_read_once:
-            message = f'"{one.name}" waits for its slack, and so does all that is early beside it'
+    for input_ in program.inputs:
+        if input_.is_early and (input_.time is None or input_.type.schema.get(input_.time) != TIME):
+            yield Fault(
+                f'"{input_.name}" is early, but has no column that is its time', input_.span
+            )
+        if input_.is_early and input_.type.is_relation:
+            yield Fault(f'"{input_.name}" is early, but a relation', input_.span)
+        if early and input_.waits and not input_.is_read_once:
+            message = (
+                f'"{input_.name}" waits for its slack, and so does all that is early beside it'
+            )
             hint = f"run what reads {listing(early)} early by itself, or all of it with EMIT EARLY"
-            yield Fault(message, one.span, hint)
+            yield Fault(message, input_.span, hint)
 
 
 RULES: tuple[dict[str, Rule], ...] = (

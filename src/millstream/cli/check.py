@@ -83,7 +83,7 @@ class _Shared:
 
     def of(self, output: str, notes: list[Told]) -> tuple[list[str], list[Told]]:
         """A line for each output that has told some of it, and what none has told."""
-        before = [self.owners.get(one.operator.id) for one in notes]
+        before = [self.owners.get(note.operator.id) for note in notes]
         again = Counter(owner for owner in before if owner is not None)
         all_of = Counter(self.owners.values())
         lines = [

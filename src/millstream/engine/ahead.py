@@ -78,7 +78,7 @@ def told_of(readings: Sequence[Reading]) -> Message:
         return {}
     messages = [reading.told() for reading in readings]
     return {
-        "ahead": {name: runs for one in messages for name, runs in one["ahead"].items()},
+        "ahead": {name: runs for message in messages for name, runs in message["ahead"].items()},
         "read_faults": dict(sum((one["read_faults"] for one in messages), Counter())),
         "steps": {name: figures for one in messages for name, figures in one["steps"].items()},
     }

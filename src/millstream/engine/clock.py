@@ -84,7 +84,7 @@ class Clock:
         mark = _mark(inputs, known)
         is_over = mark is not None and all(k.is_silent for k in known)
         return Clock(
-            mark, ticks, bounds, known, is_over and any(one.closes for one in inputs), behind
+            mark, ticks, bounds, known, is_over and any(input_.closes for input_ in inputs), behind
         )
 
 
@@ -98,7 +98,7 @@ def _mark(inputs: Sequence[Input], known: Sequence[SeenOfInput]) -> int | None:
     """All items up to here have come."""
     if all(k.is_silent for k in known):
         times = [k.largest for k in known if k.largest is not None]
-        ends = [one.ends for one in inputs if one.ends is not None]
+        ends = [input_.ends for input_ in inputs if input_.ends is not None]
         return max((*times, *ends), default=None)
     bounds: list[int] = []
     for one, k in zip(inputs, known, strict=True):

@@ -62,7 +62,7 @@ def late_names(program: Program) -> dict[str, Input]:
     """The outputs for late rows: `late`, or `late.INPUT` where there are several inputs."""
     if len(program.inputs) == 1:
         return {LATE: program.inputs[0]}
-    return {f"{LATE}.{one.name}": one for one in program.inputs}
+    return {f"{LATE}.{input_.name}": input_ for input_ in program.inputs}
 
 
 def given_or_beside(input_: Input, given: Mapping[str, Any], folder: Path) -> Any:

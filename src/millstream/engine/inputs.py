@@ -44,11 +44,13 @@ class Inputs:
         arrangement = Arrangement.of(self.files)
         taken = taken_so_far(self.files)
         locations = []
-        for one in self.job.program.inputs:
-            location = self.job.locations.get(one.name)
+        for input_ in self.job.program.inputs:
+            location = self.job.locations.get(input_.name)
             if location is not None and location.native is not None and not can_read_natives:
-                self.job.readers[one.name].chunks()  # says why not
-            locations.append(self._reachable(one, location, arrangement, taken.get(one.name, {})))
+                self.job.readers[input_.name].chunks()  # says why not
+            locations.append(
+                self._reachable(input_, location, arrangement, taken.get(input_.name, {}))
+            )
         arrangement.save()
         return locations
 

@@ -50,7 +50,7 @@ class ReadAgain:
 
     def places(self) -> dict[str, Location]:
         """Where each input was read."""
-        return {one.name: self._place(one.name) for one in self.job.program.inputs}
+        return {input_.name: self._place(input_.name) for input_ in self.job.program.inputs}
 
     def _place(self, name: str) -> Location:
         location = self.job.locations.get(name)
@@ -99,7 +99,7 @@ class ReadAgain:
         """Put rows that were not in time order in order once more."""
         arrangement = Arrangement.of(self.files)
         places = self.places()
-        inputs = {one.name: one for one in self.job.program.inputs}
+        inputs = {input_.name: input_ for input_ in self.job.program.inputs}
         for name, path, _ in paths(self.stretches):
             file = path_of(self.root, places[name], path)
             if is_ours(file) and not file.exists():

@@ -22,7 +22,8 @@ def measured(
 ) -> dict[str, float]:
     """The size of each input in bytes of text, measured where that can be done."""
     return {
-        one.name: _size(one, locations.get(one.name), is_following=is_following) for one in inputs
+        input_.name: _size(input_, locations.get(input_.name), is_following=is_following)
+        for input_ in inputs
     }
 
 

@@ -65,7 +65,7 @@ class StepRunner:
         if not self.has_ticks:
             return {}
         # What was always there makes no instant.
-        if any(one.name == name and one.is_read_once for one in self.plan.program.inputs):
+        if any(input_.name == name and input_.is_read_once for input_ in self.plan.program.inputs):
             return {name: NO_TICKS}
         return {name: distinct_times(np.concatenate([batch.time for batch in came]))}
 

@@ -26,7 +26,7 @@ def _judge(function: Judge, entry: Entry, index: int, state: State, context: Con
     if isinstance(entry, Mark):
         return Result(((entry,),))
     names = context.names(index, entry)
-    outcomes = [outcome(one, names) for one in function.requirements]
+    outcomes = [outcome(requirement, names) for requirement in function.requirements]
     failed = [n for n, met in enumerate(outcomes) if met is False]
     undecided = [n for n, met in enumerate(outcomes) if met is None]
     kept = tuple(names[name] for name in function.keep)

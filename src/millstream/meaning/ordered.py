@@ -47,7 +47,7 @@ def in_order(function: Ordered, schema: Schema, rows: Iterable[Row]) -> list[Row
 def with_places(function: Ordered, schema: Schema, rows: Sequence[Row]) -> list[Row]:
     """The rows of a group, which are in order, with what follows from their places."""
     order = GroupOrder(function, schema, rows)
-    columns = [order.column(one) for one in function.columns]
+    columns = [order.column(column) for column in function.columns]
     made = list(zip(*columns, strict=True)) if columns else [()] * len(rows)
     return [(*row, *more) for row, more in zip(rows[: function.count], made, strict=False)]
 

@@ -204,10 +204,10 @@ def _aggregate(
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         # Faults are counted once per change that has them, and once per row that is sent.
         come = [i for i in before[0].pending if i.time <= instant]
-        for one in function.aggregations:
-            for item in come if one.term is not None else ():
-                assert one.term is not None
-                evaluate(one.term, _named(schema, item.row), None, context.faults)
+        for aggregation in function.aggregations:
+            for item in come if aggregation.term is not None else ():
+                assert aggregation.term is not None
+                evaluate(aggregation.term, _named(schema, item.row), None, context.faults)
         faulty: dict[Row, Counter[str]] = {}
         moved = {tuple(item.row[p] for p in places) for item in come}
         old = aggregated(function, before[0], schema, {}, moved)

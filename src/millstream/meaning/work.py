@@ -68,7 +68,9 @@ class Box:
     @property
     def kept(self) -> tuple[Any, ...]:
         """As plain values."""
-        return self.done, tuple((one.due, one.routine, one.values) for one in self.letters)
+        return self.done, tuple(
+            (letter.due, letter.routine, letter.values) for letter in self.letters
+        )
 
     def after(self, function: Work, number: int, place: int, firing: Firing) -> Box:
         """With what a firing has put into it."""

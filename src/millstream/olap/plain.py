@@ -187,10 +187,10 @@ class PlainGrouping(Grouping):
         self.limits.check_time()
         return tuple(
             vector_of(
-                one.result_type(),
-                [aggregate_of(one, bag, facts.schema) if bag else None for bag in bags],
+                measure.result_type(),
+                [aggregate_of(measure, bag, facts.schema) if bag else None for bag in bags],
             )
-            for one in self.version.function.measures
+            for measure in self.version.function.measures
         )
 
 

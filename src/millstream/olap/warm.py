@@ -33,7 +33,7 @@ def warm(cube: ServedCube) -> None:
     whole, grain = {"rows": rows}, str(cube.function.grain)
     # What has totals is put together from groups; all else is told of these at once, each measure
     # by a loop of its own, if none that is asked for with it has to be told otherwise.
-    alone = [whole | {"measures": [one.name]} for one in cube.function.measures]
+    alone = [whole | {"measures": [measure.name]} for measure in cube.function.measures]
     with_totals = whole | {"grain": grain, "totals": True}
     for question in (whole, {"rows": rows[:1]}, with_totals, *alone):
         asked = read_question(question, cube.function, cube.schema)

@@ -240,7 +240,7 @@ def _repeated(ours: _Firing, theirs: _Firing, together: _Firing) -> str | None:
     read = {t.name for term in asked for t in walk(term) if isinstance(t, Column)}
     fields = {(t.variable, t.field) for name in read if name in columns
               for t in walk(columns[name]) if isinstance(t, VariableField)}  # fmt: skip
-    if any(not never_fails(new[one]) for one in fields if one in new):
+    if any(not never_fails(new[f]) for f in fields if f in new):
         return "the second asks for what the first sets, which can fail and would be counted twice"
     parts = sum(1 for u in together.updates for _ in walk(u.term))
     parts += sum(1 for c in together.emit or () for _ in walk(c.term))

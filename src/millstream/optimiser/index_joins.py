@@ -46,7 +46,7 @@ def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
 def _why_not(join: Join, equation: Call, left: Schema, right: Schema) -> str:
     if join.nulls_match:
         return "keys of this join match if they are null, which an equation does not"
-    if not all(isinstance(one, Column) for one in equation.args):
+    if not all(isinstance(arg, Column) for arg in equation.args):
         return "a key is a column, and this is worked out of columns"
     reads = columns_read(equation)
     if reads <= frozenset(left.names) or reads <= frozenset(right.names):

@@ -206,7 +206,7 @@ def optimise(
     If somebody traces them, or they come to what is no program, the result of each is: verifying
     takes as long as the passes do.
     """
-    passes = tuple(_knowing(one, measures) for one in passes)
+    passes = tuple(_knowing(pass_, measures) for pass_ in passes)
     given = trace
     if given is not None:
         trace = lambda rewrite: given(replace(rewrite, measures=measures))  # noqa: E731
@@ -238,8 +238,8 @@ def _to_the_end(
 ) -> Program:
     for _ in range(MAX_TURNS):
         before = program
-        for one in passes:
-            program = _applied(one, program, trace)
+        for pass_ in passes:
+            program = _applied(pass_, program, trace)
         if program is before:
             return program
     names = ", ".join(p.__name__ for p in passes)
@@ -253,9 +253,9 @@ def refusals(
     tells = {one.__name__: tell_of for one, tell_of in TOLD_BY.items()}
     for name, tell in _TOLD_BY_MEASURES.items():
         tells[name] = functools.partial(_told, tell, measures)
-    for one in passes:
-        if one.__name__ in tells:
-            yield from ((one, op, why) for op, why in tells[one.__name__](program))
+    for pass_ in passes:
+        if pass_.__name__ in tells:
+            yield from ((pass_, op, why) for op, why in tells[pass_.__name__](program))
 
 
 def _told(

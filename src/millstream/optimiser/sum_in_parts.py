@@ -102,7 +102,9 @@ def _refusal(function: Aggregate, path: list[Operator], groups: int | None) -> s
     if groups is None or groups > FEW:
         many = "nobody knows how many" if groups is None else f"{groups}"
         return f"its groups, {many}, can each have a place of its own; parts are for {FEW} at most"
-    rounded = next((one for one in function.aggregations if not _is_exact(one)), None)
+    rounded = next(
+        (aggregation for aggregation in function.aggregations if not _is_exact(aggregation)), None
+    )
     if rounded is None:
         return None
     return f"{rounded.name} is a {rounded.function} of numbers, which parts would round otherwise"
@@ -166,14 +168,14 @@ def _totals(total: Operator, function: Aggregate, part: str, schema: Schema) -> 
     small: list[Aggregation] = []
     large: list[Aggregation] = []
     results = [Assign(name, Column(name, schema[name])) for name in function.by]
-    for one in function.aggregations:
-        kept = _kept(one)
+    for aggregation in function.aggregations:
+        kept = _kept(aggregation)
         for name, aggregate in kept:
-            small.append(replace(one, name=name, function=aggregate))
+            small.append(replace(aggregation, name=name, function=aggregate))
             value = Column(name, small[-1].result_type())
             large.append(Aggregation(name, _COMBINED[aggregate], value))
-        results.append(Assign(one.name, _result(one, [Column(a.name, a.result_type())
-                                                      for a in large[-len(kept):]])))  # fmt: skip
+        parts = [Column(a.name, a.result_type()) for a in large[-len(kept) :]]
+        results.append(Assign(aggregation.name, _result(aggregation, parts)))
     (source,), (out,) = total.inputs, total.outputs
     (variable,) = total.reads
     sums, together = f"{source}.sums", f"{out}.sums"

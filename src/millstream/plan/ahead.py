@@ -28,10 +28,10 @@ class Ahead:
 def run_ahead(chain: Spread) -> tuple[Spread, tuple[Ahead, ...]]:
     """The stages without what can be done where rows are read, and that."""
     stages, ahead = chain.stages, []
-    for one in chain.plan.program.inputs:
+    for input_ in chain.plan.program.inputs:
         # An input enters one stage only, so the stages after one that has changed are as they were.
         for number, stage in enumerate(stages):
-            before = _ahead_of(one, stage, chain)
+            before = _ahead_of(input_, stage, chain)
             if before is not None:
                 stages = (*stages[:number], _without(before, stage, chain), *stages[number + 1 :])
                 ahead.append(before)

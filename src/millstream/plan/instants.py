@@ -42,7 +42,11 @@ def folds_by_instants(program: Program) -> dict[str, str]:
 def _event_times(program: Program) -> dict[str, frozenset[str]]:
     """The columns of each queue that are the event times of its rows."""
     types = program.queue_types()
-    times = {one.name: frozenset((one.time,)) for one in program.inputs if one.time is not None}
+    times = {
+        input_.name: frozenset((input_.time,))
+        for input_ in program.inputs
+        if input_.time is not None
+    }
     for op in in_dependency_order(program):
         if isinstance(op.function, _AT_ONCE) and op.inputs[0] in times:
             known = times[op.inputs[0]]

@@ -143,7 +143,7 @@ def _made(op: Operator, inputs: list[_Order], types: Mapping[str, QueueType]) ->
             is_kept = first.key is not None and _begins_with(emit or (), schema, first.key)
             return first if is_kept else _LOST
         case _:
-            return _BY_RANK if all(one == _BY_RANK for one in inputs) else _LOST
+            return _BY_RANK if all(input_ == _BY_RANK for input_ in inputs) else _LOST
 
 
 def _shared(branches: tuple[Branch, ...]) -> frozenset[str]:

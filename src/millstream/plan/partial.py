@@ -35,7 +35,7 @@ def partial_totals(program: Program) -> frozenset[str]:
 
 
 def _is_totalled_again(first: Aggregate, second: Aggregate) -> bool:
-    made = {one.name: one for one in first.aggregations}
+    made = {aggregation.name: aggregation for aggregation in first.aggregations}
     is_coarser = bool(first.by) and set(second.by) <= set(first.by)
     return is_coarser and all(_adds_up(one, made) for one in second.aggregations)
 

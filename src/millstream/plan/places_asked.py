@@ -29,7 +29,7 @@ def places_asked(program: Program, function: Ordered, queue: str) -> tuple[Term,
     reader = program.consumers().get(queue)
     if reader is None or not isinstance(reader[0].function, Filter):
         return None
-    numbers = {one.name for one in function.columns if one.function == "row_number"}
+    numbers = {column.name for column in function.columns if column.function == "row_number"}
     others = [one for one in function.columns if one.name not in numbers]
     if not all(is_of_whole(one) for one in others):
         return None

@@ -59,10 +59,10 @@ def for_each(by: tuple[str, ...]) -> str:
 def sizes(program: Program) -> dict[str, Size]:
     """How many rows there are on every queue; a stream goes by its name."""
     known = {
-        one.name: Size(f"the rows of {one.name}", Growth.OUTSIDE)
-        if one.type.is_relation
-        else Size(one.name)
-        for one in program.inputs
+        input_.name: Size(f"the rows of {input_.name}", Growth.OUTSIDE)
+        if input_.type.is_relation
+        else Size(input_.name)
+        for input_ in program.inputs
     }
     for op in in_dependency_order(program):
         given = tuple(known.get(q, Size(q)) for q in op.inputs)

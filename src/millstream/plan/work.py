@@ -73,7 +73,7 @@ def work_of(function: Function, kept: Shares = NO_SAMPLE) -> float:
         case Range(length=0):
             return _COMES_AND_GOES * _ROW  # it keeps nothing
         case Aggregate(aggregations=aggregations):
-            cheap = sum(one.function in _CHEAP_TOTALS for one in aggregations)
+            cheap = sum(aggregation.function in _CHEAP_TOTALS for aggregation in aggregations)
             dear = len(aggregations) - cheap
             return _TOTALS + _TOTAL * cheap + _DEAR_TOTAL * dear + terms
         case Sheet(cells=cells):

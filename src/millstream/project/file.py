@@ -123,7 +123,7 @@ class _Reader(Tables):
         settings: dict[str, tuple[str, ...]] = {}
         for key in known:
             texts = given.get(key, [])
-            if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 self.fail(f'expected "{key}" to be a list of texts', self.place("spark", key))
             elif texts:
                 settings[key] = tuple(texts)

@@ -120,8 +120,8 @@ class _Linker:
                     hint = f"it has: {listing(program.input_names)}"
                     self.faults.append(Fault(f'node "{node.name}" has no input "{alias}"',
                                              node.span, hint))  # fmt: skip
-            for one in program.inputs:
-                name = node.inputs.get(one.name, one.name)
+            for input_ in program.inputs:
+                name = node.inputs.get(input_.name, input_.name)
                 if name not in provided:
                     hint = f"there are: {listing(provided)}. {suggest(name, provided) or ''}"
                     self.faults.append(
@@ -129,9 +129,9 @@ class _Linker:
                               node.span, hint.strip())
                     )  # fmt: skip
                     continue
-                readers.setdefault(name, []).append((f"{node.name}.{one.name}", one.type))
+                readers.setdefault(name, []).append((f"{node.name}.{input_.name}", input_.type))
                 if provided[name] is None:
-                    provided[name] = one.type
+                    provided[name] = input_.type
         return readers
 
     def _input(self, stream: StreamTable, provided: dict[str, QueueType | None]) -> Input:
@@ -147,7 +147,7 @@ class _Linker:
         once = stream.is_read_once or any(one.is_read_once for one in readers)
         time = stream.time or next((one.time for one in readers if one.time), None)
         slack = stream.slack or max((one.slack for one in readers), default=0)
-        is_log = any(one.is_log for one in readers)
+        is_log = any(reader.is_log for reader in readers)
         # What has no key for one reader may still say something to another.
         keys = tuple(k for k in type_.schema.names if all(k in one.keys for one in readers))
         bounds = dict.fromkeys(b for one in readers for b in one.within)
@@ -164,7 +164,7 @@ class _Linker:
 
     def _is_early(self, stream: StreamTable, readers: list[Input], slack: int) -> bool:
         """Whether nobody waits for the slack of a stream; all of its readers must agree."""
-        early = [one.is_early for one in readers]
+        early = [reader.is_early for reader in readers]
         if slack and any(early) and not all(early):
             message = f'"{stream.name}" is read with EMIT EARLY by one node, and without by another'
             hint = "time cannot be waited for and not: put one of them into a project of its own"
@@ -180,7 +180,7 @@ class _Linker:
             for one in self.programs[node.name].inputs
             if node.inputs.get(one.name, one.name) not in inside and not one.closes
         ]
-        ends = [one.ends for one in inputs]
+        ends = [input_.ends for input_ in inputs]
         known = [end for end in ends if end is not None]
         return max(known) if known and len(known) == len(ends) else None
 

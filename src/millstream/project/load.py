@@ -106,8 +106,8 @@ def _leftovers(said: Sequence[tuple[NodeTable, Translation]]) -> Leftovers:
     def told(counts: Mapping[str, int]) -> tuple[Fault, ...]:
         faults: list[Fault] = []
         for node, translation in said:
-            names = {one.name: node.inputs.get(one.name, one.name)
-                     for one in translation.program.inputs}  # fmt: skip
+            names = {input_.name: node.inputs.get(input_.name, input_.name)
+                     for input_ in translation.program.inputs}  # fmt: skip
             own = {inner: counts[name] for inner, name in names.items() if name in counts}
             faults += () if translation.leftovers is None else translation.leftovers(own)
         return tuple(faults)
@@ -132,7 +132,7 @@ def _rounds(translations: Mapping[str, Translation], sources: Mapping[str, str])
 
 def _expected(node: NodeTable, translation: Translation, program: Program) -> list[Expected]:
     """What a node expects of inputs of the project; what other nodes give is not known yet."""
-    columns = {(one.name, f.name) for one in program.inputs for f in one.type.schema}
+    columns = {(input_.name, f.name) for input_ in program.inputs for f in input_.type.schema}
     renamed = [
         replace(one, columns=tuple((node.inputs.get(i, i), column) for i, column in one.columns))
         for one in translation.expected
@@ -298,17 +298,17 @@ def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> 
     provided |= {q for t in translations.values() for q in t.program.outputs}
     for node in project.nodes:
         translation = translations[node.name]
-        for one in translation.program.inputs:
+        for input_ in translation.program.inputs:
             if (
-                one.name in translation.sources
-                and node.inputs.get(one.name, one.name) not in provided
+                input_.name in translation.sources
+                and node.inputs.get(input_.name, input_.name) not in provided
             ):
                 streams.append(
-                    StreamTable(one.name, one.type.is_relation, translation.sources[one.name],
-                                one.type.schema, one.time, one.slack, {}, span=node.span,
-                                is_read_once=one.is_read_once)
+                    StreamTable(input_.name, input_.type.is_relation,
+                                translation.sources[input_.name], input_.type.schema, input_.time,
+                                input_.slack, {}, span=node.span, is_read_once=input_.is_read_once)
                 )  # fmt: skip
-                provided.add(one.name)
+                provided.add(input_.name)
         known = {s.name for s in sinks}
         renamed = {queue: name for name, queue in node.outputs.items()}
         for queue, to in translation.sinks.items():

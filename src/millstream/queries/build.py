@@ -97,6 +97,6 @@ class Builder:
 
     def program(self, inputs: tuple[Input, ...], outputs: Mapping[str, Flow]) -> Program:
         """The program of the operators behind some outputs."""
-        for one in inputs:
-            self.wiring.input(one)
+        for input_ in inputs:
+            self.wiring.input(input_)
         return self.wiring.program({name: flow.wired for name, flow in outputs.items()})

@@ -145,15 +145,15 @@ class Early:
         others = [name for name in program.outputs if name not in self.outputs]
         waited_for = _inputs_behind(program, others)
         inputs: list[Input] = []
-        for one in program.inputs:
-            is_early = one.name in early and one.name in self.inputs
-            if is_early and one.slack and one.name in waited_for:
-                message = f'"{one.name}" is read with EMIT EARLY by {listing(self.outputs)}'
+        for input_ in program.inputs:
+            is_early = input_.name in early and input_.name in self.inputs
+            if is_early and input_.slack and input_.name in waited_for:
+                message = f'"{input_.name}" is read with EMIT EARLY by {listing(self.outputs)}'
                 hint = "time cannot be waited for and not: put one of them into a file of its own"
-                fault = Fault(f"{message}, and without it by others", one.span, hint)
+                fault = Fault(f"{message}, and without it by others", input_.span, hint)
                 self.translator.faults.append(fault)
-            is_early = is_early and one.name not in waited_for
-            inputs.append(replace(one, is_early=True) if is_early else one)
+            is_early = is_early and input_.name not in waited_for
+            inputs.append(replace(input_, is_early=True) if is_early else input_)
         program = replace(program, inputs=tuple(inputs))
         self.translator.faults += verify(program)
         return program

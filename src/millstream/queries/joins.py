@@ -161,9 +161,9 @@ class Assembly:
     def _terms(self, expressions: Sequence[Expression], names: Names) -> list[Term]:
         """The typed conditions. Those that are wrong are told and left out."""
         terms: list[Term] = []
-        for one in expressions:
+        for expression in expressions:
             try:
-                terms.append(term_of(one, names, self.schema, self.faults, wanted=BOOLEAN))
+                terms.append(term_of(expression, names, self.schema, self.faults, wanted=BOOLEAN))
             except Stop:
                 continue  # the fault is noted; the other conditions are looked at too
         return terms

@@ -82,7 +82,7 @@ class Placing:
     def _is_in_time(self, window: OverWindow, columns: Sequence[Placed]) -> bool:
         """Is what is asked for known when a row comes?"""
         is_order = len(window.on) == 1 and not window.descending and window.on[0] in self.times
-        return is_order and all(is_known_in_time(one) for one in columns)
+        return is_order and all(is_known_in_time(column) for column in columns)
 
     def replaced(self, expression: ast.Expression) -> syntax.Expression | None:
         """What to write for parts of expressions from now on."""

@@ -94,11 +94,13 @@ def conjuncts(expression: ast.Expression | None) -> list[ast.Expression]:
 def tied_by_and(expressions: Iterable[ast.Expression]) -> ast.Expression | None:
     """The opposite of `conjuncts`."""
     tied: ast.Expression | None = None
-    for one in expressions:
+    for expression in expressions:
         if tied is None:
-            tied = one
+            tied = expression
         else:
-            tied = ast.Apply(ast.Word("and", one.span), (tied, one), tied.span.to(one.span))
+            tied = ast.Apply(
+                ast.Word("and", expression.span), (tied, expression), tied.span.to(expression.span)
+            )
     return tied
 
 

@@ -56,7 +56,7 @@ def _rows(message: ToldMessage) -> list[dict[str, Any]]:
     head = {"_event": message.kind, "_token": message.token, "_weight": 0}
     if "changes" in message.data:
         changes = message.data["changes"]
-        return [{**one["row"], **head, "_weight": one["weight"]} for one in changes]
+        return [{**change["row"], **head, "_weight": change["weight"]} for change in changes]
     if message.data.get("rows"):
         return [{**row, **head, "_weight": 1} for row in message.data["rows"]]
     said = {name: value for name, value in message.data.items() if name != "rows"}

@@ -150,7 +150,7 @@ def call(function: str, *args: object) -> Any:  # its operators are made at run 
     Of plain values it is the value itself, so that a lambda means the same whether it is
     traced or called.
     """
-    if args and not any(isinstance(one, Traced) for one in args):
+    if args and not any(isinstance(arg, Traced) for arg in args):
         return _value_of(function, args)
     return Traced(Apply(function, tuple(expression_of(a) for a in args)))
 

@@ -362,7 +362,7 @@ class _Making:
     def measures(self) -> tuple[Aggregation, ...]:
         if self.file.measures is None:
             return self.usual_measures()
-        made = [self.measure(one) for one in self.file.measures]
+        made = [self.measure(measure) for measure in self.file.measures]
         names: set[str] = {TIME_OF_CELL, *self.levels}
         for one, written in zip(made, self.file.measures, strict=True):
             name = written.name.text if written.name else one.name if one else ""

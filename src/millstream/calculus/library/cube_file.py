@@ -289,7 +289,7 @@ def _measure(made: Configuration, piece: Span) -> WrittenMeasure | None:
 
 def _changing(made: Configuration, value: Span) -> None:
     changes = [_change(made, piece) for piece in _pieces(value, "|")]
-    made.changing = tuple(one for one in changes if one is not None)
+    made.changing = tuple(change for change in changes if change is not None)
 
 
 def _change(made: Configuration, piece: Span) -> WrittenChanging | None:

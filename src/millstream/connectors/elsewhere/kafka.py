@@ -236,7 +236,7 @@ def _line(value: bytes | None, schema: AvroSchema | None = None) -> bytes:
 
 def why_of(faults: list[str], error: Any) -> str:
     """What happened to a connection, before what all of them together came to."""
-    reasons = [one for one in faults if "failed:" in one] or faults
+    reasons = [fault for fault in faults if "failed:" in fault] or faults
     return reasons[-1] if reasons else reason_of(error)
 
 

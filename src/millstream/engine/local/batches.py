@@ -76,7 +76,9 @@ class LocalBatches:
     def _has_state(self) -> bool:
         """Whether what is kept can be written whole: only kernels can be taken up again."""
         runners = [bucket.runner for bucket in self.memory.buckets.values()]
-        return self.start is None or (bool(runners) and all(one.is_compiled for one in runners))
+        return self.start is None or (
+            bool(runners) and all(runner.is_compiled for runner in runners)
+        )
 
     def close(self) -> None:
         for bucket in self.memory.buckets.values():

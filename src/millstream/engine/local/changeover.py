@@ -57,7 +57,9 @@ def started(
 ) -> Changeover:
     """Steps of a job whose program was never compiled."""
     at_hand = {name: one for name, one in job.locations.items() if one.is_at_hand}
-    read = [(one, at_hand[one.name]) for one in job.program.inputs if one.name in at_hand]
+    read = [
+        (input_, at_hand[input_.name]) for input_ in job.program.inputs if input_.name in at_hand
+    ]
     return Changeover(plan, steps, make, read, start, partial(note_warm, job.program))
 
 

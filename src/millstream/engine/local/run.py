@@ -95,7 +95,7 @@ class Run:
     def _seems_many(self, threads_from: int) -> bool:
         """The same by the sizes of files, as long as reading takes long."""
         at_hand = {n: one for n, one in self.job.locations.items() if one.is_at_hand}
-        inputs = [one for one in self.job.program.inputs if one.name in at_hand]
+        inputs = [input_ for input_ in self.job.program.inputs if input_.name in at_hand]
         return sum(measured(inputs, at_hand).values()) >= threads_from * _ROW_BYTES
 
     def _read_and_write_beside(self) -> None:

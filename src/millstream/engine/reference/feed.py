@@ -28,42 +28,42 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
     could be read, whether they make sense or not.
     """
     events: dict[str, list[Event]] = {}
-    for one in job.program.inputs:
+    for input_ in job.program.inputs:
         accepted: list[Event] = []
         late: list[Event] = []
         largest: int | None = None
         behind = 0
-        reader = job.readers[one.name]
+        reader = job.readers[input_.name]
         for chunk in reader.chunks():
-            report.inputs[one.name].read += chunk.read
-            report.take_rejected(one.name, chunk.rejected, job)
+            report.inputs[input_.name].read += chunk.read
+            report.take_rejected(input_.name, chunk.rejected, job)
             for event in _events(chunk.batch):
                 # Late: more than the slack behind the largest time at an earlier position.
-                is_late = largest is not None and event.time < largest - one.slack
+                is_late = largest is not None and event.time < largest - input_.slack
                 if largest is not None and is_late:
                     behind = max(behind, largest - event.time)
                 largest = event.time if largest is None else max(largest, event.time)
-                came = replace(event, time=largest) if one.is_early else event
+                came = replace(event, time=largest) if input_.is_early else event
                 (late if is_late else accepted).append(event if is_late else came)
         reader.close()
-        report.inputs[one.name].late = len(late)
-        report.inputs[one.name].behind = behind
-        report.inputs[one.name].processed = len(accepted)
-        if one.name in job.late_writers:
-            job.late_writers[one.name].write(
-                batch_of(one.type, [e.time for e in late], [e.row for e in late],
-                         [e.weight for e in late] if one.type.is_relation else None)
+        report.inputs[input_.name].late = len(late)
+        report.inputs[input_.name].behind = behind
+        report.inputs[input_.name].processed = len(accepted)
+        if input_.name in job.late_writers:
+            job.late_writers[input_.name].write(
+                batch_of(input_.type, [e.time for e in late], [e.row for e in late],
+                         [e.weight for e in late] if input_.type.is_relation else None)
             )  # fmt: skip
-        times = [t for t in (report.mark, largest, one.ends) if t is not None]
+        times = [t for t in (report.mark, largest, input_.ends) if t is not None]
         report.mark = max(times, default=None)
         in_time = sorted(accepted, key=lambda e: e.time)  # stable: by position
-        if one.type.is_relation:
+        if input_.type.is_relation:
             in_time, unsound = _sound(in_time)
-            report.inputs[one.name].processed -= len(unsound)
-            batch = batch_of(one.type, [e.time for e in unsound], [e.row for e in unsound],
+            report.inputs[input_.name].processed -= len(unsound)
+            batch = batch_of(input_.type, [e.time for e in unsound], [e.row for e in unsound],
                              [e.weight for e in unsound])  # fmt: skip
-            report.take_rejected(one.name, rejected_changes(one.name, batch), job)
-        events[one.name] = in_time
+            report.take_rejected(input_.name, rejected_changes(input_.name, batch), job)
+        events[input_.name] = in_time
     return events
 
 

@@ -43,8 +43,10 @@ def measured_on(
     read but once is left alone.
     """
     readers = {
-        one.name: opened(one, places[one.name]) if _can_be_sampled(places[one.name]) else None
-        for one in program.inputs
+        input_.name: opened(input_, places[input_.name])
+        if _can_be_sampled(places[input_.name])
+        else None
+        for input_ in program.inputs
     }
     return with_sample(measures, optimise(program, passes, measures=measures), readers, rows)
 

@@ -80,12 +80,12 @@ def cores_of(master: str, session: Any = None) -> int:
 
 def brought_by_user(jars: Sequence[str], packages: Sequence[str]) -> dict[str, str]:
     """The settings by which Spark finds classes that a user brings."""
-    for one in jars:
-        if "://" not in one and not Path(one).is_file():
-            raise UsageError(f'there is no jar "{one}"')
-    for one in packages:
-        if not _PACKAGE.fullmatch(one):
-            raise UsageError(f'"{one}" is no package', hint="such as group:artifact:1.0")
+    for jar in jars:
+        if "://" not in jar and not Path(jar).is_file():
+            raise UsageError(f'there is no jar "{jar}"')
+    for package in packages:
+        if not _PACKAGE.fullmatch(package):
+            raise UsageError(f'"{package}" is no package', hint="such as group:artifact:1.0")
     brought = {"spark.jars": jars, "spark.jars.packages": packages}
     return {name: ",".join(given) for name, given in brought.items() if given}
 

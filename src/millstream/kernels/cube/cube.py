@@ -119,7 +119,7 @@ class CubeKernel(Composed):
             self._move(moving, step, coming)
             self._expire(step - self.function.window - 1)
         coming.tell_until(None)
-        return tuple(one.told() for one in self.outputs)
+        return tuple(output.told() for output in self.outputs)
 
     def _steps(self, coming: _Coming, mark: int) -> list[int]:
         """The partitions with whose beginning something completes or leaves, up to a mark."""
@@ -218,13 +218,13 @@ class CubeKernel(Composed):
         """Cells of partitions that come and go whole."""
         window, there = self.function.window, self.kept[0].partitions.parts
         gone = [i for step in steps if (i := step - window - 1) in there]
-        for one in self.outputs:
-            if one.is_passing:
-                kept, route = self._nearest(one)
+        for output in self.outputs:
+            if output.is_passing:
+                kept, route = self._nearest(output)
                 for indexes, later, weight in ((gone, window + 1, -1), (completed, 1, 1)):
                     if indexes:
                         blocks = [p.span(indexes) for p in (kept.partitions, *kept.tallies)]
-                        one.pass_by(blocks, route, indexes, later, weight)
+                        output.pass_by(blocks, route, indexes, later, weight)
 
     def _nearest(self, output: Output | _Kept) -> tuple[_Kept, Route]:
         """The smallest vertex that has the cells for another one, and the way from there."""
@@ -351,7 +351,7 @@ class _Coming:
     def _tell_live(self, index: int, a: int, b: int) -> None:
         """The instants of a partition, but for its first one, which a step may have told."""
         kernel = self.kernel
-        live = [one for one in kernel.outputs if one.is_live]
+        live = [output for output in kernel.outputs if output.is_live]
         if not live:
             return
         if self.told == index:

@@ -68,9 +68,9 @@ def keys_told_in_parts(
     size = len(hidden)
     return [
         keys.examples(hidden)
-        if (one.what, one.column) == (keys.function, keys.column)
-        else _vector(measures, one, None, _none(size), size)
-        for one in columns
+        if (column.what, column.column) == (keys.function, keys.column)
+        else _vector(measures, column, None, _none(size), size)
+        for column in columns
     ]
 
 

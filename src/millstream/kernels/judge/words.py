@@ -73,7 +73,7 @@ class Speech:
 
     def __init__(self, judge: Judge, code: JudgeCode) -> None:
         self.requirements = judge.requirements
-        shown = [s for one in judge.requirements for s in one.shown]
+        shown = [s for requirement in judge.requirements for s in requirement.shown]
         asked = [s for one in judge.requirements for s in one.asked]
         #: Conditions are looked at only where it is not known whether they hold.
         self.shown, self.all = Spoken.of(shown, code), Spoken.of([*shown, *asked], code)
@@ -81,7 +81,7 @@ class Speech:
 
     def _wording(self) -> Wording:
         letters = Letters()
-        heads = [letters.add(head_of(one)) for one in self.requirements]
+        heads = [letters.add(head_of(requirement)) for requirement in self.requirements]
         places = [letters.add(one.place) for one in self.requirements]
         between = [letters.add(text) for text in ("; ", ", ", "not known")]
         pieces = [self._pieces(one, letters) for one in self.requirements]

@@ -287,7 +287,7 @@ class ChosenKernel(RowsInOrder):
     ) -> None:
         """Numbers of rows are `asked` for, as terms of what is counted."""
         self.asked = asked
-        self.counted = [one for one in function.columns if one.function == "count"]
+        self.counted = [column for column in function.columns if column.function == "count"]
         self.joined = [one for one in function.columns if one.function == JOINED]
         self.group_words = _COUNTS + 2 * len(self.counted) + 2 * len(asked)
         super().__init__(function, input_types, output_count)
@@ -363,8 +363,8 @@ class ChosenKernel(RowsInOrder):
         self._keep_texts(walked, int(cursor[_WALKED]), int(cursor[_TEXTS]))
         for one, texts in zip(self.joined, self.texts, strict=True):
             by_name[one.name] = Vector(TEXT, texts.take(pa.array(chosen.text)))
-        for one in self.function.columns:
-            by_name.setdefault(one.name, Vector(INTEGER, chosen.place))
+        for column in self.function.columns:
+            by_name.setdefault(column.name, Vector(INTEGER, chosen.place))
         columns = tuple(by_name[n] for n in self.type.schema.names)
         if self.joined:
             self._let_go_of_texts()
@@ -421,7 +421,7 @@ def _number(term: Term, counts: Mapping[str, Array]) -> Any:
         case Literal(value=value):
             return value
         case Call(function=function, args=args):
-            return _NUMBERS[function](*(_number(one, counts) for one in args))
+            return _NUMBERS[function](*(_number(arg, counts) for arg in args))
     raise AssertionError(term)
 
 

@@ -274,7 +274,7 @@ class PlacesKernel(RowsInOrder):
 
     def forget(self) -> None:
         super().forget()
-        asked = {one.function for one in self.function.columns}
+        asked = {column.function for column in self.function.columns}
         count = self.function.count
         self.shape = PlacesShape(
             _ALL if count is None else count, len(self.function.on),

@@ -226,10 +226,10 @@ class ExpressionWriter:
         type_ = resolved(node.type)
         assert isinstance(type_, TupleOf)
         parts = []
-        for one in type_.fields:
-            place = self.columns.index(one.name or "")
-            missing = self.constant(one.name)
-            kind = resolved(one.type)
+        for f in type_.fields:
+            place = self.columns.index(f.name or "")
+            missing = self.constant(f.name)
+            kind = resolved(f.type)
             cell = f"row[{place}]"
             if kind in _UNSIGNED:
                 read = f"({cell} & {_MASK})"

@@ -345,7 +345,7 @@ def _told(known: KnownBeforehand) -> str:
         spans = (getattr(node, "span", None) for node in nodes_in(part.statements))
         where = next(span.place for span in spans if span is not None)
         notes.append(f"from {where} on record by record, because of {known.reasons[number]}")
-    return "".join(f"; {one}" for one in notes)
+    return "".join(f"; {note}" for note in notes)
 
 
 def _ranked(made: Batch, batch: Batch, rows: Array) -> Batch:

@@ -314,7 +314,7 @@ class _Reader:
     def texts(self, table: Mapping[str, Any], key: str, *words: str) -> tuple[str, ...] | None:
         what = 'a list of texts, such as ["a", "b"]'
         texts = self.given(table, key, list, what, *words)
-        if texts is None or all(isinstance(one, str) for one in texts):
+        if texts is None or all(isinstance(text, str) for text in texts):
             return None if texts is None else tuple(texts)
         self.fail(f'"{key}" must be {what}', *words, key)
         return None

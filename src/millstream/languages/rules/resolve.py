@@ -131,7 +131,7 @@ class Resolver:
         )
 
     def nodes(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
-        nodes = [self.node(one) for one in statements]
+        nodes = [self.node(statement) for statement in statements]
         return tuple(n for n in nodes if n is not None)
 
     def definitions(self, named: tuple[Named, ...]) -> None:
@@ -225,10 +225,10 @@ def severities_of(statements: tuple[Statement, ...], domain: Domain) -> tuple[st
 
 
 def _all_of(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    for one in statements:
-        yield one
-        if not isinstance(one, Require):
-            yield from _all_of(one.body)
+    for statement in statements:
+        yield statement
+        if not isinstance(statement, Require):
+            yield from _all_of(statement.body)
 
 
 def _located(domain: Domain) -> str:

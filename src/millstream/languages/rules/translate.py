@@ -58,7 +58,9 @@ class AskedFacts:
 
     def columns(self) -> list[str]:
         """The columns of facts that are read."""
-        read = (columns_read(term) for one in self.requirements for term in one.terms())
+        read = (
+            columns_read(term) for requirement in self.requirements for term in requirement.terms()
+        )
         return sorted(frozenset[str]().union(*read))
 
 
