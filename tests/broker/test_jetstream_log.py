@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import threading
 import time
@@ -17,6 +18,7 @@ from millstream.broker.jetstream_log import JetStreamDisk
 from millstream.errors import UsageError
 from tests.broker.world import SetClock, batch, served
 from tests.connectors.test_jetstream import Server
+from tests.server.harness import wait_until
 
 TEXT = """CREATE STREAM S (t: time -> k: integer, x: shares, note: text) SLACK 1 SECOND;
           CREATE VIEW V (SELECT k, SUM(x) AS s FROM S GROUP BY k); subscriptions V;"""
@@ -147,6 +149,58 @@ def test_a_server_that_is_killed_is_waited_for(brokers: Brokers, tmp_path: Path)
         later.join()
         started[0].process.kill()
         started[0].process.wait()
+
+
+def kill_server_often(brokers: Brokers, folder: Path, kills: int, seed: int) -> None:
+    """Batches one after the other, each until it is acknowledged, while the server is killed."""
+    chance = random.Random(seed)
+    one = [Server(folder)]
+    address = f"{one[0].address}/OFTEN"
+    port = one[0].address.rpartition(":")[2]
+    broker = brokers.opened(folder / "a", address, 20.0)
+    is_over, positions = threading.Event(), []
+
+    def publish() -> None:
+        while not is_over.is_set():
+            number = len(positions) + 1
+            (answer,) = broker.commit([batch("S", [(number, number % 3, 1, "")], "desk", number)])
+            if isinstance(answer, Accepted):
+                positions.append(answer.position)
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    try:
+        for _ in range(kills):
+            count = len(positions)
+            wait_until(lambda before=count: len(positions) > before)
+            time.sleep(chance.random() * 0.3)
+            one[0].process.kill()
+            one[0].process.wait()
+            one[0] = Server(folder, port)
+        is_over.set()
+        publisher.join(60)
+        assert len(set(positions)) == len(positions) > kills
+        assert sum(sums(broker).values()) == len(positions)
+        brokers.close()
+        shutil.rmtree(folder / "a")
+        assert sum(sums(brokers.opened(folder / "a", address)).values()) == len(positions)
+    finally:
+        is_over.set()
+        publisher.join(60)
+        one[0].process.kill()
+        one[0].process.wait()
+
+
+def test_a_server_that_is_killed_under_load_loses_and_doubles_nothing(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    kill_server_often(brokers, tmp_path, 2, 1)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(5))
+def test_a_server_that_is_killed_twenty_times(brokers: Brokers, tmp_path: Path, seed: int) -> None:
+    kill_server_often(brokers, tmp_path, 20, seed)
 
 
 def test_folders_and_streams_of_others_are_left_alone(server: Server, tmp_path: Path) -> None:
