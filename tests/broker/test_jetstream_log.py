@@ -158,7 +158,8 @@ def kill_server_often(brokers: Brokers, folder: Path, kills: int, seed: int) -> 
     address = f"{one[0].address}/OFTEN"
     port = one[0].address.rpartition(":")[2]
     broker = brokers.opened(folder / "a", address, 20.0)
-    is_over, positions = threading.Event(), []
+    is_over = threading.Event()
+    positions: list[int] = []
 
     def publish() -> None:
         while not is_over.is_set():
