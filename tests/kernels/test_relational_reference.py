@@ -56,6 +56,31 @@ def ordered() -> fn.Ordered:
     return fn.Ordered(("k",), ("n", "x"), ("x",), columns)
 
 
+def framed(
+    *columns: fn.Placed, on: str = "n", down: bool = False, count: int | None = None
+) -> fn.Ordered:
+    return fn.Ordered(("k",), (on,), (on,) if down else (), columns, count)
+
+
+NEIGHBOURS = (
+    fn.Placed("before", "lag", "x", 2), fn.Placed("after", "lead", "k", 1),
+    fn.Placed("mean", "avg", "x", frame=fn.Frame("rows", -2, -1)),
+    fn.Placed("largest", "max", "x", frame=fn.Frame("rows", 1, 2)),
+    fn.Placed("rows", "count", frame=fn.Frame("rows", -1, 1)),
+)  # fmt: skip
+BY_DISTANCE = (
+    fn.Placed("sum", "sum", "n", frame=fn.Frame("range", -1, 1)),
+    fn.Placed("rest", "sum", "x", frame=fn.Frame("range", 1, None)),
+    fn.Placed("least", "min", "k", frame=fn.Frame("range", -2, 0)),
+    fn.Placed("last", "last", "x", frame=fn.Frame("range", None, -1)),
+)
+OF_ALL = (
+    fn.Placed("values", "count", "x"), fn.Placed("mean", "avg", "n"),
+    fn.Placed("first", "first", "x", frame=fn.Frame("rows", 0, None)),
+    fn.Placed("kind", "dense_rank"), fn.Placed("after", "lead", "n", 1),
+)  # fmt: skip
+
+
 def places(by: tuple[str, ...], count: int | None) -> fn.Ordered:
     asked = ("dense_rank", "row_number", "rank")
     columns = tuple(fn.Placed(f"the_{function}", function) for function in asked)
@@ -102,6 +127,14 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Top(50, ("k",), ("k",)), (RELATION,)),
     (ordered(), (RELATION,)),
     (fn.Ordered((), ("x",), ("x",), (fn.Placed("p", "rank"),), 3), (RELATION,)),
+    (framed(*NEIGHBOURS), (RELATION,)),
+    (framed(*NEIGHBOURS, down=True), (RELATION,)),
+    (framed(*NEIGHBOURS, count=2), (RELATION,)),
+    (framed(*BY_DISTANCE), (RELATION,)),
+    (framed(*BY_DISTANCE, on="x", down=True), (RELATION,)),
+    (framed(*OF_ALL), (RELATION,)),
+    (framed(*OF_ALL, count=3), (RELATION,)),
+    (framed(fn.Placed("before", "lag", "x", 0), on="x"), (RELATION,)),
     (places(("k",), 2), (RELATION,)),
     (places(("k",), None), (RELATION,)),
     (places((), None), (RELATION,)),

@@ -1,7 +1,9 @@
 """Ordered: groups in order, and what follows from the places of their rows.
 
 Where no more than the places themselves are asked for, `places` has compiled loops for it; where
-it follows from the size of a group which of its rows are, `chosen` has.
+rows look at those around them, `framed` has; where it follows from the size of a group which of
+its rows are asked for, `chosen` has. What is left, texts that are joined in frames and sums of
+durations, is worked out here by its meaning.
 
 A group is put in order again when it changes, and what is different from before is told. So a
 change costs as much as its group is long; where only the first rows are wanted, a change behind
@@ -18,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.calculus.functions import Ordered
-from millstream.calculus.ordering import NEIGHBOURS, PLACES, looks_back
+from millstream.calculus.ordering import PLACES, looks_back
 from millstream.calculus.types import QueueType, Row, Schema
+from millstream.kernels.relational.framed import FramedKernel, has_framed_loop, reach_of
 from millstream.kernels.relational.places import PlacesKernel
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
@@ -61,30 +64,16 @@ class _Group:
     told: Counter[Row] = field(default_factory=Counter)
 
 
-def _reach_of(function: Ordered) -> tuple[int, int] | None:
-    """How many rows before and after itself a row looks at; None if there is no such number."""
-    if function.count is not None:
-        return None
-    back = ahead = 0
-    for one in function.columns:
-        if one.function in NEIGHBOURS:
-            before, after = (one.offset, 0) if one.function == "lag" else (0, one.offset)
-        elif one.function in PLACES or one.frame.unit != "rows":
-            return None
-        else:
-            start, end = one.frame.ends
-            if start is None or end is None:
-                return None
-            before, after = max(0, -start), max(0, end)
-        back, ahead = max(back, before), max(ahead, after)
-    return back, ahead
-
-
 def ordered_kernel(
     function: Ordered, input_types: tuple[QueueType, ...], output_count: int
-) -> OrderedKernel | PlacesKernel:
-    asks_for_places = all(one.function in PLACES for one in function.columns)
-    kind = PlacesKernel if asks_for_places else OrderedKernel
+) -> OrderedKernel | PlacesKernel | FramedKernel:
+    kind: type[OrderedKernel | PlacesKernel | FramedKernel]
+    if all(one.function in PLACES for one in function.columns):
+        kind = PlacesKernel
+    elif has_framed_loop(function, input_types[0].schema):
+        kind = FramedKernel
+    else:
+        kind = OrderedKernel
     return kind(function, input_types, output_count)
 
 
@@ -104,7 +93,7 @@ class OrderedKernel:
         self.order: Callable[[Row], Any] = _ordered_by(function, schema)
         self.groups: dict[Row, _Group] = {}
         self.looks_back = all(looks_back(one) for one in function.columns)
-        self.reach = _reach_of(function)
+        self.reach = reach_of(function)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs

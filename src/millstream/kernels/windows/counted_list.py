@@ -86,3 +86,10 @@ def row_at(place: Any, lists: Lists) -> Any:
             before = link - 1
             link = next_row(before, level, lists)
     return next_row(before, 0, lists) - 1
+
+
+@apart
+def place_of(row: Any, lists: Lists) -> Any:
+    """How many copies come before those of a row, whether it is there or not."""
+    _find(row, lists)
+    return lists.path[LEVELS]
