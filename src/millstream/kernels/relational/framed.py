@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from millstream.calculus.functions import Ordered
 from millstream.calculus.ordering import ENDS, NEIGHBOURS, PLACES, Frame, Placed, looks_back
 from millstream.calculus.types import Kind, Schema, Type
+from millstream.kernels.relational import framed_columns as look
 from millstream.kernels.relational import framed_loop as loop
 from millstream.kernels.relational.in_order import Changed, RowsInOrder
 from millstream.kernels.relational.pieces import Piece
@@ -24,9 +25,9 @@ from millstream.plan.batch import Array, Batch, Vector, empty_batch
 #: No group has as many rows.
 _ALL = 1 << 62
 _KINDS = {
-    "row_number": loop.NUMBER, "rank": loop.RANK, "dense_rank": loop.DENSE, "lag": loop.NEIGHBOUR,
-    "lead": loop.NEIGHBOUR, "first": loop.FIRST, "last": loop.LAST, "count": loop.VALUES,
-    "sum": loop.SUM, "avg": loop.MEAN, "min": loop.LEAST, "max": loop.LARGEST,
+    "row_number": look.NUMBER, "rank": look.RANK, "dense_rank": look.DENSE, "lag": look.NEIGHBOUR,
+    "lead": look.NEIGHBOUR, "first": look.FIRST, "last": look.LAST, "count": look.VALUES,
+    "sum": look.SUM, "avg": look.MEAN, "min": look.LEAST, "max": look.LARGEST,
 }  # fmt: skip
 _ADDED = (Kind.INTEGER, Kind.NUMBER)
 _ORDERED_BY = (Kind.INTEGER, Kind.NUMBER, Kind.TIME, Kind.DURATION)
@@ -83,13 +84,13 @@ class FramedKernel(RowsInOrder):
         told = _ALL if function.count is None else function.count
         looks_back_only = all(looks_back(one) for one in function.columns)
         has_floats = bool(function.on) and schema[function.on[0]].kind is Kind.NUMBER
-        self.shape = loop.FramedShape(
+        self.shape = look.FramedShape(
             self.rows.codec.width, self.groups.codec.width, len(function.on), has_floats,
             reach is not None, *(reach or (0, 0)), told, told if looks_back_only else _ALL,
         )  # fmt: skip
         columns = [self._column(one) for one in function.columns]
         numbers = np.array(columns, np.int64).reshape(len(columns), 8)
-        self.asked = loop.FramedColumns(*(frozen(numbers[:, k]) for k in range(8)))
+        self.asked = look.FramedColumns(*(frozen(numbers[:, k]) for k in range(8)))
         self.work = self._work(0)
 
     def _column(self, one: Placed) -> tuple[int, ...]:
@@ -98,27 +99,27 @@ class FramedKernel(RowsInOrder):
         if one.column is not None:
             source = self.columns.index(one.column)
         elif one.function == "count":
-            kind = loop.ROWS
+            kind = look.ROWS
         is_float = one.column is not None and schema[one.column].kind is Kind.NUMBER
         offset = one.offset if one.function == "lead" else -one.offset
         ends = (_end(one.frame, end) for end in one.frame.ends)
         return (kind, source, is_float, offset, *(number for end in ends for number in end))
 
-    def _work(self, size: int) -> loop.Work:
+    def _work(self, size: int) -> look.Work:
         """Room for lists of so many rows."""
         count = len(self.function.columns)
 
-        def listing() -> loop.Listing:
+        def listing() -> look.Listing:
             first, last, kinds, rows = (np.empty(size, np.int64) for _ in range(4))
             words = np.empty((size, count), np.int64)
-            return loop.Listing(rows, first, last, kinds, words, np.empty((size, count), np.bool_))
+            return look.Listing(rows, first, last, kinds, words, np.empty((size, count), np.bool_))
 
         cells = np.zeros((count, CELL), np.int64)
         # Each column has one wide sum at most, and the first is for scratch.
         limbs, free = np.zeros((count + 1, LIMBS), np.int64), np.zeros(count + 1, np.int64)
         wides = Wides(limbs, free, np.array([1, 0, 0], np.int64))
         places = np.empty(size, np.int64)
-        return loop.Work(listing(), listing(), cells, cells.view(np.float64), wides, places)
+        return look.Work(listing(), listing(), cells, cells.view(np.float64), wides, places)
 
     def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         (batch,) = inputs
@@ -187,10 +188,10 @@ def _numbers(type_: Type, words: Array, valid: Array) -> Vector:
 def _end(frame: Frame, distance: int | None) -> tuple[int, int]:
     """An end of a frame: which kind, and how far it is."""
     if distance is None:
-        return loop.OPEN, 0
+        return look.OPEN, 0
     if frame.unit == "rows":
-        return loop.AWAY, distance
-    return (loop.EQUALS, 0) if distance == 0 else (loop.DISTANCE, distance)
+        return look.AWAY, distance
+    return (look.EQUALS, 0) if distance == 0 else (look.DISTANCE, distance)
 
 
 def _by_groups(changes: Changed) -> Changed:
