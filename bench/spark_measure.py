@@ -99,11 +99,12 @@ class Figures:
 @contextmanager
 def measured(
     side: str, job: str, trades: Any, *, files: int | None = None, master: str = MASTER,
-    warm: Any = None, events: bool = False, **options: Any,
+    warm: Any = None, events: bool = False, is_pinned: bool = False, **options: Any,
 ) -> Iterator[Figures]:  # fmt: skip
     """Run a side in a process of its own; what it has written is there for a while.
 
-    A job that is no streaming query has no batches: `files` is 0.
+    A job that is no streaming query has no batches: `files` is 0. What is pinned has one core for
+    all that it does: `local[1]` limits tasks only, and leaves the others to Java and to the driver.
     """
     folder = fresh(f"{side}-{job}".replace(" ", "-"))
     files = trades.files if files is None else files
@@ -125,6 +126,8 @@ def measured(
     try:
         with (folder / "log").open("w") as log:
             child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603
+            if is_pinned:  # what it starts is too
+                psutil.Process(child.pid).cpu_affinity([0])
             samples = list(sampled(child))
         if child.returncode:
             tail = (folder / "log").read_text().splitlines()[-30:]
