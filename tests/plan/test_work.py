@@ -11,9 +11,10 @@ from millstream.calculus.graph import Program
 from millstream.engine.local.threads import layout_for_threads
 from millstream.kernels.build import why_not
 from millstream.languages.brook.load import load
+from millstream.optimiser.hoist_select import hoist_select
 from millstream.optimiser.optimise import optimise
 from millstream.plan.steps import make_plan
-from millstream.plan.work import rates
+from millstream.plan.work import rates, work_of_program
 from millstream.source import Source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -76,3 +77,20 @@ def test_rates_follow_what_functions_do_with_rows() -> None:
     )
     plan = make_plan(program, why_not)
     assert {"in": 1.0, "some": 0.3, "out": 0.6} == rates(plan, {"in": 10.0})
+
+
+#: What is dropped before the smaller side of a join is in none of its pairs either.
+JOINED = """
+    output out; input s(k integer, x number), t(j integer, y number);
+    (w, $w) <- Range[1 s](s, $w); (u, $u) <- Range[1 s](t, $u);
+    (pairs, $a, $b) <- Join[on k = j](w, u, $a, $b);
+    (some) <- Filter[{side} > 1.0](pairs); (out, $c) <- Aggregate[by k; n = count()](some, $c);
+"""
+
+
+@pytest.mark.parametrize("side", ["x", "y"])
+def test_what_either_side_of_a_join_drops_is_work_spared(side: str) -> None:
+    program = millstream.compile(text=JOINED.format(side=side)).program
+    hoisted = optimise(program, (hoist_select,))
+    assert hoisted is not program
+    assert work_of_program(hoisted) < work_of_program(program)

@@ -128,7 +128,7 @@ def work_of_program(program: Program, measures: Measures = NOTHING) -> float:
         given = [known[q] for q in op.inputs if q in known]
         rate = _rate(op.function, given, measures.kept)
         if isinstance(op.function, Join):
-            rate *= estimates.met(op.inputs[1], [theirs for _, theirs in op.function.on])
+            rate = _pairs(op, op.function, known, estimates)
         known.update(dict.fromkeys(op.outputs, rate))
 
     def of_row(op: Operator, queue: str) -> float:
@@ -136,6 +136,14 @@ def work_of_program(program: Program, measures: Measures = NOTHING) -> float:
         return known.get(queue, 0.0) * (work_of(op.function, measures.kept) + _COLUMN * kept)
 
     return sum(of_row(op, queue) for op in operators for queue in op.inputs)
+
+
+def _pairs(op: Operator, join: Join, known: Mapping[str, float], estimates: Estimates) -> float:
+    """How many pairs a join makes: what either side has dropped is in none of them."""
+    first, second = op.inputs
+    left = estimates.left
+    whole = max(known.get(q, 0.0) / left[q] if left[q] else 0.0 for q in op.inputs)
+    return whole * left[first] * estimates.met(second, [theirs for _, theirs in join.on])
 
 
 def rates(plan: Plan, sizes: Mapping[str, float]) -> dict[str, float]:
