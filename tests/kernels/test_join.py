@@ -11,7 +11,7 @@ from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
-from millstream.kernels.relational.keyed_lists import IS_NET
+from millstream.kernels.relational.join_loop import IS_NET
 from millstream.kernels.runtime.consolidate import net_of_columns
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.kernel import Round
@@ -126,7 +126,7 @@ def test_pairs_of_one_key_are_told_in_the_order_in_which_they_leave(by: tuple[st
 
 @pytest.mark.parametrize("by", [("a", "b"), ("b", "a")])
 @pytest.mark.parametrize("is_left", [True, False])
-def test_changes_of_an_instant_that_come_in_no_order_are_not_told_as_net(
+def test_changes_of_an_instant_that_come_in_no_order_are_told_in_order(
     by: tuple[str, ...], *, is_left: bool
 ) -> None:
     """Of a window two rows may come at once; `Checked` looks at what is called net."""
@@ -135,8 +135,25 @@ def test_changes_of_an_instant_that_come_in_no_order_are_not_told_as_net(
     some = [left, right[:2]] if is_left else [left[:2], right]
     kernel = Checked(Join((("k", "k"),)), TYPES, 1, Leaving(by, by))
     (out,) = run(kernel, TYPES, some, [END])
-    assert len(out) == 8
-    assert not kernel.cursor[IS_NET]
+    names = kernel.type.schema.names
+    told = [(t, weight, [row[names.index(n)] for n in by]) for t, row, weight in out]
+    assert len(told) == 8
+    assert told == sorted(told)
+    assert kernel.cursor[IS_NET]
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+@pytest.mark.parametrize("by", [("a", "b"), ("b", "a")])
+def test_many_rows_of_a_key_come_and_go_at_one_instant(by: tuple[str, ...], rows: int) -> None:
+    """More rows than are looked for one by one; blocks grow, slide and shrink."""
+    left: History = []
+    right: History = [(0, ("k", 0.0, n), 1) for n in range(3)]
+    for t in range(30):
+        names = [f"a{(7 * t + 11 * n) % 1000:03}" for n in range(rows)]
+        left += [(t, ("k", 0.0, name), 1) for name in names]
+        left += [(t + 3, ("k", 0.0, name), -1) for name in names]
+    left.sort(key=lambda change: change[0])
+    check(Join((("k", "k"),)), left, right, list(range(0, 30, 4)), by)
 
 
 def test_without_keys_all_pairs_are_joined() -> None:

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 from millstream.compiled import inlined
 from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
 from millstream.kernels.runtime.hashing import NEXT as SOON
-from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.kernels.windows.skip_list import insert_row, remove_row
 from millstream.plan.batch import Array
 
 #: What is kept with each row after its words: how often it is present; if this instant has changed
 #: it, twice how often it was before and one, else zero; and its neighbours in the list of its key
-#: (links: number plus one, or zero). Who goes through a list needs what is first here. In a list
-#: that is in order, the last row is the one before the first; zero says that it is not known.
+#: (links: number plus one, or zero). Who goes through a list needs what is first here.
 ROWS, BEFORE, NEXT, PREVIOUS = range(4)
 ROW_EXTRA = 4
 
@@ -29,25 +27,7 @@ KEY_EXTRA = 3
 #: has been told.
 AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_RIGHT = range(6)
 TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
-#: Whether all that was told since it was set is net and in order, as far as lists are.
-IS_NET = 10
-CURSOR = 11
-
-
-class InOrder(NamedTuple):
-    """How the rows of a key are kept in order: by so many words after the number of the key.
-
-    No order is zero words. The place of a row is looked for as long as there is `patience`.
-    Whether each row is there once, and comes strictly after the one before it, is noted in
-    `is_strict`, for good; who puts rows in order later need not do so then. Behind the words
-    of the `columns` of a row there is one that is zero unless there are nulls.
-    """
-
-    is_text: Array
-    texts: Texts
-    patience: Array
-    is_strict: Array
-    columns: int
+CURSOR = 10
 
 
 class Side(NamedTuple):
@@ -64,7 +44,6 @@ class Side(NamedTuple):
     touched: Array
     records: Array
     extra: int
-    order: InOrder
 
 
 class ListKeys(NamedTuple):
@@ -100,58 +79,16 @@ def next_instant(left: Array, right: Array, cursor: Array) -> Any:
 
 
 @inlined
-def comes_before(one: Any, other: Any, side: Side) -> Any:
-    """Whether a row comes before another of its key; a null counts as zero."""
-    for j in range(side.order.is_text.size):
-        a, b = side.records[one, 1 + j], side.records[other, 1 + j]
-        if a != b:
-            return compare_texts(a, b, side.order.texts) < 0 if side.order.is_text[j] else a < b
-    return False
-
-
-@inlined
-def _has_null(row: Any, side: Side) -> Any:
-    nulls = 0
-    for j in range(side.order.columns, side.extra):
-        nulls |= side.records[row, j]
-    return nulls != 0
-
-
-@inlined
-def note_counts(side: Side, count: Any) -> None:
-    """Note if a row that this instant touches is there more than once."""
-    for k in range(count):
-        if side.records[side.touched[k], side.extra + ROWS] >> 1 != 0:
-            side.order.is_strict[0] = 0
-
-
-@inlined
 def _link(row: Any, side: Side, keys: ListKeys) -> None:
-    """Put a row before all others of its key, or where it belongs: most belong at the end."""
-    records, extra, patience = side.records, side.extra, side.order.patience
+    """Put a row before all others of its key."""
+    records, extra = side.records, side.extra
     key, place = records[row, 0], keys.extra + FIRST + side.number
     first = keys.records[key, place]
-    at, last = 0, 0
-    if side.order.is_text.size > 0:
-        last = records[first - 1, extra + PREVIOUS] if first != 0 else row + 1
-        at = last if first != 0 else 0
-        while at != 0 and patience[0] > 0 and comes_before(row, at - 1, side):
-            patience[0] -= 1
-            at = records[at - 1, extra + PREVIOUS] if at != first else 0
-        is_lost = at == 0 and first != 0 and last == 0
-        if is_lost or (at != 0 and not comes_before(at - 1, row, side)) or _has_null(row, side):
-            side.order.is_strict[0] = 0
-    following = first if at == 0 else records[at - 1, extra + NEXT]
-    records[row, extra + NEXT] = following
-    records[row, extra + PREVIOUS] = last if at == 0 else at
-    if following != 0:
-        records[following - 1, extra + PREVIOUS] = row + 1
-    elif at != 0:
+    records[row, extra + NEXT] = first
+    records[row, extra + PREVIOUS] = 0
+    if first != 0:
         records[first - 1, extra + PREVIOUS] = row + 1
-    if at == 0:
-        keys.records[key, place] = row + 1
-    else:
-        records[at - 1, extra + NEXT] = row + 1
+    keys.records[key, place] = row + 1
 
 
 @inlined
@@ -159,16 +96,12 @@ def _unlink(row: Any, side: Side, keys: ListKeys) -> None:
     records, extra = side.records, side.extra
     key, place = records[row, 0], keys.extra + FIRST + side.number
     following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
-    first = keys.records[key, place]
     if following != 0:
         records[following - 1, extra + PREVIOUS] = previous
-    if first == row + 1:
+    if previous == 0:
         keys.records[key, place] = following
-        return
-    records[previous - 1, extra + NEXT] = following
-    is_ordered = side.order.is_text.size > 0
-    if following == 0 and is_ordered and records[first - 1, extra + PREVIOUS] != 0:
-        records[first - 1, extra + PREVIOUS] = previous
+    else:
+        records[previous - 1, extra + NEXT] = following
 
 
 @inlined

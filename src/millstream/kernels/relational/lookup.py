@@ -10,11 +10,11 @@ from millstream.calculus.functions import Lookup
 from millstream.calculus.types import BOOLEAN, QueueType, Schema
 from millstream.kernels.relational import keyed_lists
 from millstream.kernels.relational import lookup_loop as loop
-from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
 from millstream.kernels.relational.keyed_lists import ROW_EXTRA, ListKeys, Side
 from millstream.kernels.relational.lookup_loop import Answers, AskedKeys, ByKeyAndValue
 from millstream.kernels.relational.merge import merged_by_time
 from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.sides import JoinSide, null_keys, release_keys
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner

@@ -14,7 +14,6 @@ import numpy as np
 from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
-from millstream.kernels.relational.join import JoinSide, release_keys, with_keys
 from millstream.kernels.relational.keyed_lists import (
     FIRST,
     KEY_EXTRA,
@@ -28,6 +27,7 @@ from millstream.kernels.relational.keyed_lists import (
 )
 from millstream.kernels.relational.merge import without_rank
 from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.sides import JoinSide, release_keys, with_keys
 from millstream.kernels.runtime.hashing import FAR, NEAR, frozen, prefetch
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State

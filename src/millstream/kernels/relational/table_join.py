@@ -13,9 +13,9 @@ import numpy as np
 from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
 from millstream.kernels.relational import table_join_loop as loop
-from millstream.kernels.relational.join import with_keys
 from millstream.kernels.relational.keyed_rows import KeyedRows
 from millstream.kernels.relational.pieces import LoopCursor, Piece, Piecewise, roomfuls
+from millstream.kernels.relational.sides import with_keys
 from millstream.kernels.relational.table_join_loop import Changes, PairChanges, TableKeys
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.kernel import Round, State

@@ -65,14 +65,22 @@ class Codec:
         self, columns: Sequence[Array], nulls: Sequence[Array | None]
     ) -> tuple[Vector, ...]:
         """Of columns of words that nobody will change; nulls that are all zero are None."""
-        made: list[Vector] = []
-        for n, (type_, words) in enumerate(zip(self.types, columns, strict=True)):
-            bits, valid = nulls[n // _BITS], None
-            if bits is not None:
-                valid = (bits >> (n % _BITS)) & 1 == 0
-                valid = None if valid.all() else valid
-            made.append(self._vector(type_, words, valid))
-        return tuple(made)
+        return tuple(
+            self.vector(n, words, nulls[n // _BITS])
+            for n, words in enumerate(columns[: self.columns])
+        )
+
+    def null_word(self, column: int) -> int:
+        """In which word of a row there is a bit for the nulls of a column."""
+        return self.columns + column // _BITS
+
+    def vector(self, column: int, words: Array, bits: Array | None) -> Vector:
+        """One column of its words, and of those with the bits of its nulls, if there are any."""
+        valid = None
+        if bits is not None:
+            valid = (bits >> (column % _BITS)) & 1 == 0
+            valid = None if valid.all() else valid
+        return self._vector(self.types[column], words, valid)
 
     def _vector(self, type_: Type, words: Array, valid: Array | None) -> Vector:
         if type_.kind is Kind.TEXT:
