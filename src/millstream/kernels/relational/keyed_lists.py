@@ -52,13 +52,13 @@ class ListKeys(NamedTuple):
 
 
 @inlined
-def is_touched(side: Side, row: Any) -> Any:
+def is_touched(side: Any, row: Any) -> Any:
     """Whether this instant has changed a row."""
     return side.records[row, side.extra + BEFORE] != 0
 
 
 @inlined
-def count_before(side: Side, row: Any) -> Any:
+def count_before(side: Any, row: Any) -> Any:
     """How often a row was present before this instant."""
     before = side.records[row, side.extra + BEFORE]
     return before >> 1 if before != 0 else side.records[row, side.extra + ROWS]
