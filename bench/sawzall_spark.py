@@ -6,40 +6,28 @@ the driver, the JVM and the workers. A side in micro-batches takes one file in e
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from sawzall_engine import write_queries
-from spark_data import OUTPUT, fresh
+from spark_data import OUTPUT
+from spark_sides import Side, best
 
-HERE = Path(__file__).parent
+SIDES = "sawzall_spark_sides"
 REPEATS = 2
 FILES = 4
 BARS = {"foreachBatch": 5.0, "batch": 1.0}
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Side:
-    name: str
-    seconds: float
-    cpu: float
-    answer: Any
-
-
 def query_log(scale: float) -> list[Record]:
     """2 M queries in four files: by whole degree, top 10 queries, distinct users."""
     per_file = max(1000, int(500_000 * scale))
     log, warm = written(per_file), written(20_000)
-    ours, *others = (best(name, log, warm) for name in ("Millstream", *BARS))
+    ours, *others = (best(SIDES, name, log, warm, REPEATS) for name in ("Millstream", *BARS))
     rows = FILES * per_file
     # What is told of the others has columns only if it is told of the first.
     unasked = dict.fromkeys(("ours_is_faster", "by_cpu", "bar", "is_met", "is_equal"), "")
@@ -75,28 +63,6 @@ def written(per_file: int) -> Path:
             os.utime(path, (number, number))
         unfinished.rename(folder)
     return folder
-
-
-def best(side: str, log: Path, warm: Path) -> Side:
-    return min((_measured(side, log, warm) for _ in range(REPEATS)), key=lambda one: one.seconds)
-
-
-def _measured(side: str, log: Path, warm: Path) -> Side:
-    folder = fresh(f"queries-{side}")
-    spec = {"side": side, "log": str(log), "warm": str(warm), "folder": str(folder)}
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, str(HERE / "sawzall_spark_sides.py"), json.dumps(spec)]
-    try:
-        with (folder / "log").open("w") as told:
-            done = subprocess.run(command, env=environment, stdout=told, stderr=told, check=False)  # noqa: S603
-        if done.returncode:
-            tail = (folder / "log").read_text().splitlines()[-30:]
-            raise RuntimeError("\n".join([f"{side}: status {done.returncode}", *tail]))
-        found = json.loads((folder / "figures.json").read_text())
-        return Side(side, found["seconds"], found["cpu"], found["answer"])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 BENCHMARKS = {"sawzall_spark queries": query_log}

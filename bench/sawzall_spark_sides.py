@@ -9,22 +9,15 @@ writes `figures.json` into the folder that it is given: seconds, processor time,
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-import spark_ours
 from millstream import api
-from millstream.engine.spark.java import find_java, java_environment
 from sawzall_engine import QUERIES
-from spark_hand import SETTINGS
+from spark_sides import main
 
 TABLES = ("origins", "targets", "queries", "users")
 
@@ -100,46 +93,5 @@ def for_each_batch(session: Any, log: Path, folder: Path) -> dict[str, Any]:
 SIDES = {"Millstream": ours, "foreachBatch": for_each_batch, "batch": in_one_batch}
 
 
-def session_for(side: str, folder: Path) -> Any:
-    if side == "Millstream":
-        return spark_ours.session_for({"master": "local[2]", "options": {}}, folder)
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    return session
-
-
-def processor_time() -> float:
-    """Of this process, the JVM, and the workers, those that have ended too."""
-    root = psutil.Process()
-    total = 0.0
-    for process in [root, *root.children(recursive=True)]:
-        try:
-            used = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += used.user + used.system + used.children_user + used.children_system
-    return total
-
-
-def main(spec: dict[str, Any]) -> None:
-    os.environ.update(java_environment(find_java()))
-    folder, run = Path(spec["folder"]), SIDES[spec["side"]]
-    session = session_for(spec["side"], folder)
-    (folder / "warm").mkdir()
-    run(session, Path(spec["warm"]), folder / "warm")
-    used, begun = processor_time(), time.time()
-    answer = run(session, Path(spec["log"]), folder)
-    figures = {
-        "seconds": time.time() - begun, "cpu": processor_time() - used, "answer": answer,
-    }  # fmt: skip
-    (folder / "figures.json").write_text(json.dumps(figures))
-    session.stop()
-
-
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(SIDES)

@@ -54,12 +54,12 @@ class WordsTold(NamedTuple):
     words: Array
     columns: Array
 
-    def vectors(self, columns_told: Array) -> dict[str, Vector]:
+    def vectors(self, words: Array) -> dict[str, Vector]:
         count = len(self.names)
         columns = list(zip(self.words.tolist(), self.columns.tolist(), strict=True))
-        bits = {word: columns_told[column] for word, column in columns[count:]}
+        bits = {word: words[column] for word, column in columns[count:]}
         return {
-            name: self.codec.vector(word, columns_told[column], bits.get(self.codec.null_word(word)))
+            name: self.codec.vector(word, words[column], bits.get(self.codec.null_word(word)))
             for name, (word, column) in zip(self.names, columns, strict=False)
         }
 
@@ -98,7 +98,9 @@ class BlockSide(JoinSide):
         """How those of the columns with these names are told that are not among the keys."""
         return _words_told(self.rows, ("", *self.rest), names, start, nulls=nulls)
 
-    def side_changes(self, batch: Batch, rows: Array, notes: Array, shown: WordsTold) -> SideChanges:
+    def side_changes(
+        self, batch: Batch, rows: Array, notes: Array, shown: WordsTold
+    ) -> SideChanges:
         """What the loop needs to know of changes that can have partners, and their rows."""
         codec = self.rows.codec
         assert batch.weight is not None
@@ -251,4 +253,4 @@ def _room(size: int, width: int) -> Pairs:
 def _filled(room: Pairs, size: int) -> Pairs:
     """What has been told; of a room that has more than that, it is copied out."""
     filled = Pairs(room.time[:size], room.weight[:size], room.words[:, :size])
-    return filled if 2 * size > len(room.time) else Pairs(*(part.copy() for part in filled))
+    return filled if 8 * size > len(room.time) else Pairs(*(part.copy() for part in filled))
