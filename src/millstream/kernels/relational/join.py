@@ -41,6 +41,10 @@ from millstream.plan.net import NO_ORDER, Leaving
 #: So many rows are looked at to keep others in order before any pair has been told; after that,
 #: as many as pairs.
 _PATIENCE = 1 << 12
+#: There is room for so many pairs, and some for each change; if that does not do, for many.
+_LEAST_ROOM = 1 << 12
+#: Columns that lie whole pages of words apart have a row in the same few places of the caches.
+_PAGE, _APART = 512, 72
 
 
 class WordsTold(NamedTuple):
@@ -200,7 +204,8 @@ class JoinKernel(Piecewise):
         self, left: SideChanges, right: SideChanges, shown: tuple[WordsTold, ...], mark: int
     ) -> Iterator[tuple[Pairs, int]]:
         cursor = self.cursor = np.zeros(loop.CURSOR, np.int64)
-        size = self.room(len(left.time) + len(right.time))
+        rows = len(left.time) + len(right.time)
+        size = min(self.room(rows), 8 * rows + _LEAST_ROOM)
         width = sum(len(t.words) for t in shown)
         common = KeyWords(shown[0].words, shown[0].columns)
         why = loop.FULL
@@ -216,6 +221,7 @@ class JoinKernel(Piecewise):
                 self.blocks.grow()
             until = mark if why == loop.DONE else int(cursor[loop.NOW]) - 1
             yield _filled(room, int(cursor[loop.SIZE])), until
+            size = self.room(rows)
 
     def _is_net(self) -> bool:
         """Whether the pairs that were told last need not be consolidated where they leave."""
@@ -246,6 +252,8 @@ def _has_nulls(vector: Vector) -> bool:
 
 def _room(size: int, width: int) -> Pairs:
     """Room for so many pairs in one block of memory: large ones cost the system less."""
+    if size > _PAGE:
+        size += -size % _PAGE + _APART
     room = np.empty((width + 2, size), np.int64)
     return Pairs(room[0], room[1], room[2:])
 

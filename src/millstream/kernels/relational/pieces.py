@@ -15,8 +15,6 @@ from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, concat_batches
 
 _LEAST_ROOM, _MOST_ROOM = 1 << 16, 1 << 18
-#: Columns whose length is a power of two have their rows in the same few places of the caches.
-_UNEVEN = 72
 
 
 class Piece(NamedTuple):
@@ -31,7 +29,7 @@ class Piecewise(Termless, ABC):
 
     def room(self, rows: int) -> int:
         """For how much there is room, if so many rows come in: what is usual fits at once."""
-        return min(2 * rows + _LEAST_ROOM, _MOST_ROOM) + _UNEVEN
+        return min(2 * rows + _LEAST_ROOM, _MOST_ROOM)
 
     @abstractmethod
     def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]: ...
