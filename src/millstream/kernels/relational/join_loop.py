@@ -88,6 +88,13 @@ class Pairs(NamedTuple):
 
 
 @inlined
+def _put(record: Array, words: Array, columns: Array, at: Any, out: Pairs) -> None:
+    """The words of a record, once."""
+    for j in range(words.size):
+        out.words[columns[j], at] = record[words[j]]
+
+
+@inlined
 def _repeat(record: Array, words: Array, columns: Array, start: Any, end: Any, out: Pairs) -> None:
     """The words of a record, as often as there is room from one place to another."""
     for j in range(words.size):
@@ -110,8 +117,12 @@ def _tell_run(
     row: Any, side: SideChanges, partners: Array, other: SideChanges, size: Any, out: Pairs
 ) -> Any:
     """Tell a row with rows of the other side, but for what is common to more."""
-    _repeat(side.records[row], side.words, side.columns, size, size + partners.size, out)
-    _gather(other, partners, size, out)
+    if partners.size == 1:
+        _put(side.records[row], side.words, side.columns, size, out)
+        _put(other.records[partners[0]], other.words, other.columns, size, out)
+    else:
+        _repeat(side.records[row], side.words, side.columns, size, size + partners.size, out)
+        _gather(other, partners, size, out)
     return size + partners.size
 
 
@@ -121,6 +132,10 @@ def _tell_common(
 ) -> None:
     """What all pairs of a key from one place to another have in common."""
     now, weight = change
+    if end - start == 1:
+        out.time[start], out.weight[start] = now, weight
+        _put(keys.records[key], common.words, common.columns, start, out)
+        return
     times, weights = out.time[start:end], out.weight[start:end]
     for i in range(times.size):
         times[i] = now
