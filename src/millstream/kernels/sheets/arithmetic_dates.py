@@ -231,3 +231,75 @@ def time_made(hour: Any, s: Any, minute: Any, t: Any, second: Any, u: Any) -> An
     if error == 0 and total < 0.0:
         error = NUM
     return (0.0 if error else (total % 86400.0) / 86400.0), np.int64(error)
+
+
+# --- working days -----------------------------------------------------------------------
+
+
+@apart
+def _is_worked(day: Any) -> Any:
+    """Neither Saturday nor Sunday."""
+    return 0 < (day - 1) % 7 < 6
+
+
+@apart
+def _free_up_to(free: Any, day: Any) -> Any:
+    """How many holidays there are up to a day; they stand in order."""
+    low, high = 0, free.size
+    while low < high:
+        middle = (low + high) // 2
+        if free[middle] <= day:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@apart
+def _worst(first: Any, other: Any) -> Any:
+    """The first of two errors."""
+    return np.int64(first if first != 0 else other)
+
+
+@apart
+def working_days(x: Any, s: Any, y: Any, t: Any, free: Any) -> Any:
+    """NETWORKDAYS; of the holidays those that are no working days anyway are left out."""
+    error = _worst(first_error(s, t), _worst(_day_error(x, s), _day_error(y, t)))
+    if error != 0:
+        return 0.0, error
+    first, last = np.int64(np.floor(x)), np.int64(np.floor(y))
+    sign = 1.0
+    if first > last:
+        first, last, sign = last, first, -1.0
+    count = last - first + 1
+    worked = count // 7 * 5
+    for n in range(count % 7):
+        worked += _is_worked(last - n)
+    worked -= _free_up_to(free, last) - _free_up_to(free, first - 1)
+    return sign * worked + 0.0, np.int64(0)
+
+
+@apart
+def working_day(x: Any, s: Any, count: Any, t: Any, free: Any) -> Any:
+    """WORKDAY: whole weeks at once, as long as work is left after them."""
+    error = _worst(first_error(s, t), _day_error(x, s))
+    if error != 0 or not abs(count) < _LAST_DAY + 1.0:
+        return 0.0, _worst(error, NUM)
+    day, left = np.int64(np.floor(x)), abs(np.int64(count))
+    step = 1 if count >= 0.0 else -1
+    weeks = max(0, left - 1) // 5
+    reached = day + 7 * step * weeks
+    left -= 5 * weeks
+    # What was free in these weeks is still to do.
+    if step > 0:
+        left += _free_up_to(free, reached) - _free_up_to(free, day)
+    else:
+        left += _free_up_to(free, day - 1) - _free_up_to(free, reached - 1)
+    day = reached
+    while left:
+        day += step
+        if not 0 <= day <= _LAST_DAY:
+            return 0.0, np.int64(NUM)
+        if _is_worked(day) and _free_up_to(free, day) == _free_up_to(free, day - 1):
+            left -= 1
+    return float(day), np.int64(0)

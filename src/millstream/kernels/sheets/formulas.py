@@ -451,6 +451,8 @@ _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
     "SUMPRODUCT": Formulas.sum_of_products,
     "SWITCH": Formulas.switch,
     "VLOOKUP": Formulas.vlookup,
+    "NETWORKDAYS": lambda f, a: f.working_days("NETWORKDAYS", a),
+    "WORKDAY": lambda f, a: f.working_days("WORKDAY", a),
 }
 
 #: All functions that have a compiled form, for some kinds of values at least.

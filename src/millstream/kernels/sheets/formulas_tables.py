@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 from millstream.calculus.sheets import Address
 from millstream.kernels.sheets.formulas_base import NUMBER, FormulasBase
-from millstream.kernels.sheets.operands import FIRST_ERROR, NotCompiled, Operand, refuse_if
-from millstream.values.excel.syntax import Literal, Node, Range
+from millstream.kernels.sheets.functions import WORKING_DAYS
+from millstream.kernels.sheets.operands import FIRST_ERROR, NotCompiled, Operand, pair, refuse_if
+from millstream.values.excel.syntax import Cell, Literal, Node, Range
 
 _VALUE, _REF, _NA = FIRST_ERROR + 2, FIRST_ERROR + 3, FIRST_ERROR + 6
 #: Ranges with more cells are not written out.
@@ -37,6 +41,30 @@ class Tables(FormulasBase):
                 raise NotCompiled("a lookup in cells that are not constant numbers")
             values.append(value)
         return [values[n : n + width] for n in range(0, len(values), width)]
+
+    def working_days(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        """NETWORKDAYS and WORKDAY."""
+        refuse_if(self.around.uses_1904, f"{function} in the 1904 system")
+        refuse_if(not 2 <= len(arguments) <= 3, f"{function} of so many values")
+        dates = [self.number(self.operand(node)) for node in arguments[:2]]
+        free = {math.floor(day) for node in arguments[2:] for day in self._days_in(node)}
+        # Saturday is 6, and Sunday 0.
+        holidays = tuple(float(day) for day in sorted(free) if 0 < (day - 1) % 7 < 6)
+        parts = [part for date in dates for part in pair(date)]
+        return self.lines.call(NUMBER, WORKING_DAYS[function], *parts, self.lines.array(holidays))
+
+    def _days_in(self, node: Node) -> Iterator[float]:
+        """The days in cells that never change; some may be empty."""
+        places = addresses(node) if isinstance(node, Range) else []
+        if isinstance(node, Cell):
+            places = [(node.sheet, node.row, node.column)]
+        refuse_if(not places, "holidays in something else than cells")
+        for address in places:
+            value = self.around.fixed(address)
+            is_changing = self.around.cell(address) is not None
+            refuse_if(is_changing or type(value) not in (float, type(None)), "holidays that change")
+            if type(value) is float:
+                yield value
 
     def _is_near(self, arguments: tuple[Node, ...], place: int) -> bool:
         if len(arguments) <= place:

@@ -58,6 +58,8 @@ _DATES = {
     "WEEKDAY": OfNumbers("weekday_of", 2, (1.0,), is_date=True),
     "YEAR": OfNumbers("year_of", 1, is_date=True),
 }
+#: Two numbers, and holidays that never change.
+WORKING_DAYS = {"NETWORKDAYS": "working_days", "WORKDAY": "working_day"}
 OF_NUMBERS = {
     **{name: OfNumbers(function, 1) for name, function in _ONE.items()},
     **{name: OfNumbers(function, 2) for name, function in _TWO.items()},
@@ -67,5 +69,7 @@ OF_NUMBERS = {
 #: Which compiled functions stand in which module; the others stand in `arithmetic`.
 HOMES = {
     "millstream.kernels.sheets.arithmetic_more": frozenset(f.name for f in _MORE.values()),
-    "millstream.kernels.sheets.arithmetic_dates": frozenset(f.name for f in _DATES.values()),
+    "millstream.kernels.sheets.arithmetic_dates": frozenset(
+        (*(f.name for f in _DATES.values()), *WORKING_DAYS.values())
+    ),
 }
