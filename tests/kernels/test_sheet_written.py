@@ -33,7 +33,14 @@ def differing(format_: Format, numbers: list[float], expected: Callable[[float],
     return [f"{x!r}: {text}" for x, text, is_out in pairs if not is_out and text != expected(x)]
 
 
-@pytest.mark.parametrize("pattern", ["0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "00", "000.0"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "00", "000.0", "$#,##0.00", "+0.0;-0.0;0.0",
+        "0;-0", "#,##0.00;(#,##0.00)", '0.0" kg"', "+0.0%;-0.0%", "0.00_);[Red](0.00)", "-0;+0;(0)",
+        "[$€-407] 0.00;-[$€-407] 0.00", '"a;b"0;\\x0',
+    ],
+)  # fmt: skip
 def test_numbers(pattern: str) -> None:
     format_ = format_of(pattern)
     assert format_ is not None
@@ -41,7 +48,19 @@ def test_numbers(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", "d/m/yy h:mm", "dd.mm.yyyy", "hh:mm", "mm:ss"]
+    "pattern",
+    [
+        "yyyy-mm-dd",
+        "yyyy-mm-dd hh:mm:ss",
+        "d/m/yy h:mm",
+        "dd.mm.yyyy",
+        "hh:mm",
+        "mm:ss",
+        "ddd, d mmm yy hh:mm",
+        "dddd",
+        "mmmm yyyy",
+        "mmm",
+    ],
 )
 def test_dates(pattern: str) -> None:
     format_ = format_of(pattern)
@@ -53,6 +72,9 @@ def test_numbers_that_are_joined() -> None:
     assert differing(GeneralFormat(), NUMBERS, general) == []
 
 
-@pytest.mark.parametrize("pattern", ["", "0;-0", "mmm d", "h:mm AM/PM", "0.0E+00", "# ?/?", "@"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["", "0;-0;;@", "mmmmm d", "h:mm AM/PM", "0.0E+00", "# ?/?", "@", "0;", "[>5]0;-0", "0 m"],
+)
 def test_other_formats_are_not_written_by_columns(pattern: str) -> None:
     assert format_of(pattern) is None

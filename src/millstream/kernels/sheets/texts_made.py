@@ -52,6 +52,9 @@ def as_column(values: Any) -> Column:
 
 Maker = Callable[[Rows], Any]
 Change = Callable[[Any], Any]
+_CASES: dict[str, Change] = {
+    "LOWER": pc.ascii_lower, "PROPER": pc.ascii_title, "UPPER": pc.ascii_upper,
+}  # fmt: skip
 
 
 class TextsMade:
@@ -87,7 +90,7 @@ class TextsMade:
                 return self._joined(parts)
             case Call("TEXT", (number, Literal(str(pattern)))):
                 return self._number(number, format_of(pattern))
-            case Call("UPPER" | "LOWER" as function, (text,)):
+            case Call("UPPER" | "LOWER" | "PROPER" as function, (text,)):
                 return self._in_case(function, text)
             case Call("LEFT" | "RIGHT" | "MID", (text, *counts)):
                 return self._changed(text, _slice(node.function, counts))
@@ -159,7 +162,7 @@ class TextsMade:
         maker = self._text(node)
         if maker is None:
             return None
-        change = pc.ascii_upper if function == "UPPER" else pc.ascii_lower
+        change = _CASES[function]
 
         def make(rows: Rows) -> Any:
             text = maker(rows)

@@ -11,15 +11,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.compiled import lent, tight
 from millstream.kernels.sheets.arithmetic_dates import civil
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
+from millstream.values.excel.format_numbers import FormatPart, literal
+from millstream.values.excel.formats import CONDITION, sections_of
+from millstream.values.excel.numerals import DAYS, MONTHS
 
 _fifteen_digits: Any = lent(rounding.fifteen_digits)
 _shown_number: Any = lent(rounding.shown_number)
 _LEAST, _MOST = 1e-9, 1e15
+_LONGEST_FORMAT = 255
 #: No number takes more bytes than this.
 _WIDTH = 48
 _FIXED = re.compile(r"(?P<whole>#,##0|0{1,9})(?:\.(?P<places>0{1,9}))?(?P<percent>%?)")
@@ -28,10 +33,20 @@ _MOMENT = re.compile(r"y+|m+|d+|h+|s+|[-/:., T]")
 _YEAR, _YEAR_2, _MONTH, _MONTH_2, _DAY, _DAY_2, _HOUR, _HOUR_2, _MINUTE, _MINUTE_2, _SECOND_2 = (
     range(1, 12)
 )  # fmt: skip
+_MONTH_3, _MONTH_NAME, _DAY_3, _DAY_NAME = range(12, 16)
 _CODES = {
-    "yyyy": _YEAR, "yy": _YEAR_2, "m": _MONTH, "mm": _MONTH_2, "d": _DAY, "dd": _DAY_2,
+    "yyyy": _YEAR, "yy": _YEAR_2, "m": _MONTH, "mm": _MONTH_2, "mmm": _MONTH_3,
+    "mmmm": _MONTH_NAME, "d": _DAY, "dd": _DAY_2, "ddd": _DAY_3, "dddd": _DAY_NAME,
     "h": _HOUR, "hh": _HOUR_2, "ss": _SECOND_2,
 }  # fmt: skip
+#: The names of months, then of days from Sunday on: letters, and how many.
+_NAMES = [name.capitalize() for name in (*MONTHS, *DAYS)]
+_LONGEST = max(map(len, _NAMES))
+_LETTERS = np.array([list(name.ljust(_LONGEST).encode()) for name in _NAMES], np.uint8)
+_LENGTHS = np.array(list(map(len, _NAMES)), np.int64)
+#: What stands in a format for itself.
+_LITERAL = frozenset({"literal", "skip", "bracket", "other"})
+_DIGITS = frozenset({"digit", "point", "comma", "percent"})
 
 
 class FixedFormat:
@@ -44,6 +59,32 @@ class FixedFormat:
         return _written(numbers, left_out, _WIDTH, _write_fixed, *self.shape)
 
 
+class SectionedFormat:
+    """`+0.0;-0.0;0.0`, `$#,##0.00` and the like: texts around numbers, by their signs."""
+
+    def __init__(self, sections: list[tuple[str, FixedFormat, str]]) -> None:
+        self.sections = sections
+
+    def write(self, numbers: Array, left_out: Array) -> Any:
+        count = len(self.sections)
+        of_zero = 2 if count > 2 else 0
+        which = np.where(numbers > 0, 0, np.where(numbers < 0, min(1, count - 1), of_zero))
+        order, made, at = np.empty(len(numbers), np.int64), [], 0
+        for number, (before, format_, after) in enumerate(self.sections):
+            places = np.flatnonzero(which == number)
+            order[places] = at + np.arange(len(places))
+            at += len(places)
+            some, odd = numbers.take(places), left_out.take(places)
+            texts = format_.write(np.abs(some), odd)
+            left_out[places] = odd
+            # A minus comes first where the only section does not say how it is shown.
+            head: Any = pa.scalar(before)
+            if count == 1:
+                head = pc.if_else(pa.array(some < 0), f"-{before}", before)
+            made.append(pc.binary_join_element_wise(head, texts, after, ""))
+        return pa.concat_arrays(made).take(pa.array(order))
+
+
 class MomentFormat:
     """`yyyy-mm-dd hh:mm` and the like."""
 
@@ -51,7 +92,7 @@ class MomentFormat:
         self.codes = np.array(codes, np.int64)
 
     def write(self, numbers: Array, left_out: Array) -> Any:
-        return _written(numbers, left_out, 4 * len(self.codes), _write_moments, self.codes)
+        return _written(numbers, left_out, _LONGEST * len(self.codes), _write_moments, self.codes)
 
 
 class GeneralFormat:
@@ -61,17 +102,46 @@ class GeneralFormat:
         return _written(numbers, left_out, _WIDTH, _write_general)
 
 
-Format = FixedFormat | MomentFormat | GeneralFormat
+Format = FixedFormat | SectionedFormat | MomentFormat | GeneralFormat
 
 
 def format_of(pattern: str) -> Format | None:
     """A format that can be written here."""
-    fixed = _FIXED.fullmatch(pattern)
+    fixed = _fixed(pattern)
     if fixed is not None:
-        has_commas = fixed["whole"].startswith("#")
-        least = 1 if has_commas else len(fixed["whole"])
-        shift = 2 if fixed["percent"] else 0
-        return FixedFormat(len(fixed["places"] or ""), shift, least, has_commas=has_commas)
+        return fixed
+    sections = [_section(parts) for parts in sections_of(pattern)]
+    known = [section for section in sections if section is not None]
+    if len(known) == len(sections) <= 3 and len(pattern) <= _LONGEST_FORMAT:
+        return SectionedFormat(known)
+    return _moment(pattern)
+
+
+def _fixed(pattern: str) -> FixedFormat | None:
+    fixed = _FIXED.fullmatch(pattern)
+    if fixed is None:
+        return None
+    has_commas = fixed["whole"].startswith("#")
+    least = 1 if has_commas else len(fixed["whole"])
+    shift = 2 if fixed["percent"] else 0
+    return FixedFormat(len(fixed["places"] or ""), shift, least, has_commas=has_commas)
+
+
+def _section(parts: list[FormatPart]) -> tuple[str, FixedFormat, str] | None:
+    """A number, and what stands before and after it."""
+    digits = [n for n, part in enumerate(parts) if part.kind in _DIGITS]
+    if not digits:
+        return None
+    first, last = digits[0], digits[-1] + 1
+    around = parts[:first] + parts[last:]
+    fixed = _fixed("".join(part.text for part in parts[first:last]))
+    is_plain = all(p.kind in _LITERAL and CONDITION.fullmatch(p.text) is None for p in around)
+    if fixed is None or not is_plain:
+        return None
+    return ("".join(map(literal, parts[:first])), fixed, "".join(map(literal, parts[last:])))
+
+
+def _moment(pattern: str) -> MomentFormat | None:
     pieces = _MOMENT.findall(pattern)
     letters = [p for p in pieces if p.isalpha() and p != "T"]
     if "".join(pieces) != pattern or not letters or not all(p in _CODES for p in letters):
@@ -240,6 +310,13 @@ def _write_moments(numbers: Array, left_out: Array, data: Array, ends: Array, co
                 number, least = second // 60 % 60, code - _MINUTE + 1
             elif code == _SECOND_2:
                 number = second % 60
+            elif _MONTH_3 <= code <= _DAY_NAME:
+                name = month - 1 if code <= _MONTH_NAME else 12 + (seconds // 86400 - 1) % 7
+                is_short = code in (_MONTH_3, _DAY_3)
+                for place in range(3 if is_short else _LENGTHS[name]):
+                    data[at] = _LETTERS[name, place]
+                    at += 1
+                continue
             else:
                 data[at] = code
                 at += 1

@@ -50,7 +50,7 @@ def formatted(value: Scalar, pattern: str, *, uses_1904: bool = False) -> str:
     checked(value)
     if len(pattern) > _LONGEST:
         raise Raised(VALUE)
-    sections = _sections(pattern)
+    sections = sections_of(pattern)
     if type(value) is bool:
         return _text_section("TRUE" if value else "FALSE", sections)
     if type(value) is str:
@@ -70,7 +70,8 @@ def formatted(value: Scalar, pattern: str, *, uses_1904: bool = False) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _sections(pattern: str) -> list[list[FormatPart]]:
+def sections_of(pattern: str) -> list[list[FormatPart]]:
+    """The parts of a format, for each of its sections."""
     sections: list[list[FormatPart]] = [[]]
     for match in _PART.finditer(pattern):
         kind = match.lastgroup
@@ -92,7 +93,7 @@ def _text_section(text: str, sections: list[list[FormatPart]]) -> str:
     return "".join(text if p.kind == "text" else literal(p) for p in parts)
 
 
-_CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=) *(-?[\d.]+)\]")
+CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=) *(-?[\d.]+)\]")
 _GENERAL = [FormatPart("general", "General")]
 _MOMENTS = ("date", "half", "elapsed")
 
@@ -117,7 +118,7 @@ def _section(
 
 def _condition(section: list[FormatPart]) -> tuple[str, float] | None:
     for part in section:
-        match = _CONDITION.fullmatch(part.text) if part.kind == "bracket" else None
+        match = CONDITION.fullmatch(part.text) if part.kind == "bracket" else None
         if match:
             return match[1], float(match[2])
     return None
