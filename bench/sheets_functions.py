@@ -57,10 +57,10 @@ _OTHERS = (
     "of processor time on a busy machine, where no value comes twice."
 )
 _BY_COLUMNS = (
-    "`&`, `CONCATENATE`, `UPPER`, `LOWER`, `TRIM`, `LEFT`, `MID`, `RIGHT` and `SUBSTITUTE` with "
-    "written numbers and texts, and `TEXT` with common formats (`0.00`, `#,##0`, `0%`, "
-    "`yyyy-mm-dd hh:mm`), of what a stream brings or for an output, are made by columns, a million "
-    "a second and more, whatever the table says."
+    "`&`, `CONCATENATE`, `UPPER`, `LOWER`, `PROPER`, `TRIM`, `LEFT`, `MID`, `RIGHT` and "
+    "`SUBSTITUTE` with written numbers and texts, and `TEXT` with common formats (`0.00`, `#,##0`, "
+    "`0%`, `+0.0;-0.0`, `$#,##0.00`, `ddd d mmm yy`, `yyyy-mm-dd hh:mm`), of what a stream brings "
+    "or for an output, are made by columns, a million a second and more, whatever the table says."
 )
 
 

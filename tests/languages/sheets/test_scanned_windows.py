@@ -54,6 +54,8 @@ LOOKED_UP = (
     "XLOOKUP(B1,E1,D1)", "XLOOKUP(C1,D1,F1,-1)", 'XLOOKUP(C1-1,D1,E1,"none",0,-1)',
     'XLOOKUP("A",E1,D1,C1+1,0,1)', "XLOOKUP(C1,D1,D1,1/0)", 'XLOOKUP("b",E1,E1,B1,,-1)',
     'IFERROR(XLOOKUP(1/(C1-1),D1,E1),"?")', "XLOOKUP(MAX(D1),D1,F1)",
+    "LOOKUP(2,1/(E1=B1),D1)", 'LOOKUP(2,1/((E1="a")*(D1>1)),E1)', "LOOKUP(1,1/(D1>C1),F1)+1",
+    "IFERROR(LOOKUP(9,1/(D1>=17),D1),C1)",
     "SUM(LARGE(D1,{1,2}))", "AVERAGE(SMALL(D1-C1,{1;2;3}))", "SUMPRODUCT(LARGE(D1,{2,1}))",
 )  # fmt: skip
 TEXTS = ("a", "A", "ab", "b", "5", ">5", "a*", "", "TRUE", "<>", "=a", "a~*", None)

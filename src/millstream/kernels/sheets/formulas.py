@@ -31,6 +31,7 @@ from millstream.kernels.sheets.operands import (
 )
 from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_reduced, is_scan
 from millstream.kernels.sheets.taken import aggregate_left, left_of
+from millstream.kernels.sheets.window_lookups import asks_for_last, lookup_last
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -152,6 +153,8 @@ class Formulas(Choices, Tables):
         left = left_of(function, arguments)
         if left is not None:
             return aggregate_left(self.aggregates, self.scans(), left, Call(function, arguments))
+        if asks_for_last(self.aggregates, function, arguments):
+            return lookup_last(self.scans(), arguments)
         if is_scan(function, arguments) or is_reduced(function, arguments):
             return self.scan(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):

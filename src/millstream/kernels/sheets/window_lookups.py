@@ -1,4 +1,7 @@
-"""XLOOKUP in windows: what stands in one window where another holds what is looked for."""
+"""What stands in one window where another holds what is looked for.
+
+`XLOOKUP(x,w,v)`, and `LOOKUP(2,1/(w=x),v)`, which is how the last such place is asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,18 @@ from typing import TYPE_CHECKING
 
 from millstream.kernels.sheets.operands import (
     FIRST_ERROR,
+    OK,
     NotCompiled,
     Operand,
     refuse_if,
     written_number,
 )
 from millstream.values.excel.kinds import Kind
-from millstream.values.excel.syntax import Literal, Node, WindowOf
+from millstream.values.excel.syntax import Binary, Group, Literal, Node, WindowOf
 
 if TYPE_CHECKING:
     from millstream.kernels.sheets.aggregates import Aggregates
+    from millstream.kernels.sheets.scanned import Scans
 
 _NA = Operand(Kind.NUMBER, "0.0", str(FIRST_ERROR + 6))
 
@@ -56,6 +61,49 @@ def xlookup(aggregates: Aggregates, arguments: tuple[Node, ...]) -> Operand:
         f"float({place} + 1), 0)"
     )
     return Operand(shown.source.kind, value, status, shows_zero=shown.source.shows_zero)
+
+
+def asks_for_last(aggregates: Aggregates, function: str, arguments: tuple[Node, ...]) -> bool:
+    """Is it LOOKUP in ones and errors? Whatever it is that is greater, the last one is found."""
+    if function != "LOOKUP" or len(arguments) != 3 or not isinstance(arguments[2], WindowOf):
+        return False
+    keys = _ungrouped(arguments[1])
+    if isinstance(keys, WindowOf):
+        seen = aggregates.seen(keys)
+        keys = _ungrouped(aggregates.around.formula(seen.group.columns[seen.column]))
+    match keys:
+        case Binary("/", Literal(1.0), truth):
+            number = written_number(arguments[0])
+            return number is not None and number >= 1.0 and _is_truth(truth)
+    return False
+
+
+def lookup_last(scans: Scans, arguments: tuple[Node, ...]) -> Operand:
+    """Statements for it, which go through all values."""
+    _, keys, results = arguments
+    lines, elements = scans.lines, scans.elements([keys, results])
+    value, status = lines.fresh()
+    lines.add(f"{value}, {status} = 0.0, np.int64({_NA.status})")
+    with scans.over(elements) as formulas:
+        key, shown = formulas.value(keys), formulas.value(results)
+        lines.add(f"if {key.status} == {OK}:")
+        lines.add(f"    {value}, {status} = {shown.value}, {shown.status}")
+    return Operand(shown.kind, value, status, shows_zero=shown.shows_zero)
+
+
+def _is_truth(node: Node | None) -> bool:
+    match _ungrouped(node):
+        case Binary("=" | "<>" | "<" | ">" | "<=" | ">=", _, _):
+            return True
+        case Binary("*", left, right):
+            return _is_truth(left) and _is_truth(right)
+    return False
+
+
+def _ungrouped(node: Node | None) -> Node | None:
+    while isinstance(node, Group):
+        node = node.inner
+    return node
 
 
 def _padded(nodes: list[Node], count: int) -> list[Node]:
