@@ -15,8 +15,8 @@ from millstream.compiled import lent
 
 ROOT = Path(__file__).parents[2] / "src" / "millstream"
 DECORATORS = {"compiled", "tight", "inlined", "apart", "lent", "overload", "intrinsic"}
-#: What never is another number.
-FIXED = {"INT64_MAX", "INT64_MIN"}
+#: What never is another number, or another name.
+FIXED = {"DAYS", "INT64_MAX", "INT64_MIN", "MONTHS"}
 
 
 def test_whatever_is_compiled_belongs_to_the_cache() -> None:

@@ -154,7 +154,8 @@ def run_by_python() -> None:
         setattr(pointers, name, functools.partial(Cells, kind))
     pointers.beyond = lambda cells, count: Cells(cells.kind, cells.address, int(count))
     scalars: Any = scalar_sheet
-    scalars.pick = lambda is_first, a, b: a if is_first else b
+    # A number as the others, which may be divided by when it is zero.
+    scalars.pick = lambda is_first, a, b: np.float64(a if is_first else b)
     or_zero = scalars.or_zero  # a plain zero would be divided by as Python does
     scalars.or_zero = lambda value, left: np.float64(or_zero(value, left))
     scalars.likely = lambda condition: condition

@@ -287,7 +287,7 @@ def working_day(x: Any, s: Any, count: Any, t: Any, free: Any) -> Any:
         return 0.0, _worst(error, NUM)
     day, left = np.int64(np.floor(x)), abs(np.int64(count))
     step = 1 if count >= 0.0 else -1
-    weeks = max(0, left - 1) // 5
+    weeks = (left - 1) // 5 if left > 1 else 0
     reached = day + 7 * step * weeks
     left -= 5 * weeks
     # What was free in these weeks is still to do.
