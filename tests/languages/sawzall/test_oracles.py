@@ -11,6 +11,7 @@ from tests.languages.sawzall import (  # noqa: F401 (they fill CASES)
     oracles_mixed,
     oracles_paper,
     oracles_shop,
+    oracles_trees,
     oracles_values,
 )
 from tests.languages.sawzall.oracles import CASES, Case
