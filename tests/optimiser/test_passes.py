@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from millstream.calculus.functions import Lookup
+from millstream.calculus.functions import Join, Lookup
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.languages.brook.load import load
@@ -69,3 +69,21 @@ def test_a_join_is_looked_up_once_nobody_reads_what_nobody_needs() -> None:
     (case,) = (one for one in CASES if one.stem == "not_while_what_nobody_needs_is_read")
     program, _ = halves(case)
     assert any(isinstance(op.function, Lookup) for op in optimise(program).operators)
+
+
+def test_joins_that_are_looked_up_one_by_one_may_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.optimiser.optimise.MAX_TURNS", 2)
+    queues = [f"a{n}" for n in range(12)]
+    joins = "".join(
+        f"(h{n}, $h{n}) <- Aggregate[m = avg(x)](a{n}, $h{n});"
+        f"(j{n}, $l{n}, $r{n}) <- Join[where x > m](a{n + 6}, h{n}, $l{n}, $r{n});"
+        f"(o{n}) <- Map[x, y = x + {n}.0](j{n});"
+        for n in range(6)
+    )
+    outputs = ", ".join(f"o{n}" for n in range(6))
+    text = (
+        f"output {outputs}; input in relation(x number); ({', '.join(queues)}) <- Duplicate(in); "
+    )
+    optimised = optimise(load(Source("joins.brook", text + joins)))
+    assert [op for op in optimised.operators if isinstance(op.function, Lookup)]
+    assert not [op for op in optimised.operators if isinstance(op.function, Join)]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from millstream.calculus.estimates import NOTHING, Measures
+from millstream.calculus.functions import Join
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
@@ -137,7 +138,8 @@ TOLD_BY: dict[Pass, Callable[[Program], Iterator[tuple[Operator, str]]]] = {
     order_joins: of_orders, split_sheets: of_sheets,
 }  # fmt: skip
 
-#: After a turn of all passes little is left to do for a second, and next to nothing for more.
+#: After a turn of all passes little is left to do for a second, and next to nothing for more, but
+#: for joins.
 MAX_TURNS = 100
 
 
@@ -236,7 +238,9 @@ def _verify_only(rewrite: Rewrite) -> None:
 def _to_the_end(
     program: Program, passes: tuple[Pass, ...], trace: Callable[[Rewrite], None] | None
 ) -> Program:
-    for _ in range(MAX_TURNS):
+    # Lookups take the place of joins one by one, after each of which others may be worth it too.
+    joins = sum(isinstance(op.function, Join) for op in program.operators)
+    for _ in range(MAX_TURNS + joins):
         before = program
         for pass_ in passes:
             program = _applied(pass_, program, trace)
