@@ -16,6 +16,7 @@ from millstream.calculus.scripts import (
     Choose,
     Const,
     Declare,
+    Emit,
     Function,
     Get,
     If,
@@ -245,12 +246,17 @@ def _is_cheap(statement: Statement) -> bool:
             return True
         case Declare(_, value) | Assign(_, value):
             return _are_cheap(value)
+        case Emit(_, indexes, value, weight):
+            return _are_cheap((indexes, value, weight))
         case _:
             return False
 
 
 def _are_cheap(node: Any) -> bool:
-    return all(isinstance(n, _CHEAP) for n in nodes_in(node))
+    return all(
+        isinstance(n, _CHEAP) or (isinstance(n, Intrinsic) and n.name == "len")
+        for n in nodes_in(node)
+    )
 
 
 _CHEAP = (Const, Get, Operate, Logic)

@@ -29,6 +29,7 @@ from millstream.calculus.scripts import (
     Step,
     Var,
 )
+from millstream.kernels.scripts.bounds import bounds_of, exact_bounds, fits
 from millstream.kernels.scripts.runtime import Library
 from millstream.values.records import operators
 from millstream.values.records import types as records
@@ -92,6 +93,10 @@ class ExpressionWriter:
     def raw(self, node: Expression) -> str:
         """A value to look into, but not to keep: nothing is copied."""
         return self.var(node.var) if isinstance(node, Get) else self.value(node)
+
+    def is_natural(self, node: Expression) -> bool:
+        """Whether an integer is not negative."""
+        return bounds_of(node, self.naturals)[0] >= 0
 
     # --- what is sure to have a value ---
 
@@ -165,14 +170,18 @@ class ExpressionWriter:
         if kind == records.FLOAT and operator == "neg":
             return f"(-{arguments[0]})"
         if operator in ("+", "-", "*") and kind in _SIGNED:
-            t = self.temporary()
             made = f"{arguments[0]} {operator} {arguments[1]}"
+            if kind == records.INT and fits(exact_bounds(node, self.naturals)):
+                return f"({made})"
+            t = self.temporary()
             return f"({t} if {_LEAST} <= ({t} := {made}) <= {_MOST} else wrapped({t}))"
         if operator in ("+", "-", "*") and kind == records.UINT:
             return f"(({arguments[0]} {operator} {arguments[1]}) & {_MASK})"
         if operator in ("/", "%") and _is_above_zero(node.arguments[1]) and kind == records.INT:
-            t, divided = self.temporary(), "//" if operator == "/" else "%"
-            rest = f"{divided} {arguments[1]}"
+            rest = f"{'//' if operator == '/' else '%'} {arguments[1]}"
+            if self.is_natural(node.arguments[0]):
+                return f"({arguments[0]} {rest})"
+            t = self.temporary()
             return f"({t} {rest} if ({t} := {arguments[0]}) >= 0 else -(-{t} {rest}))"
         if operator == "+" and isinstance(kind, ArrayOf):
             t = self.temporary()
@@ -271,7 +280,7 @@ class ExpressionWriter:
         text = self.value(index)
         if isinstance(index, Const):
             return text if index.value >= 0 else "OUT"
-        if isinstance(index, Get) and index.var.number in self.naturals:
+        if self.is_natural(index):
             return text
         if isinstance(index, Get):
             return f"{text} if {text} >= 0 else OUT"
