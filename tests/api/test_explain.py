@@ -30,7 +30,7 @@ def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_plac
     assert [
         "exchange: in, by k",
         f"stage 1, on {DEFAULT_BUCKETS} buckets",
-        "exchange: a, all rows to one place",
+        "exchange: out.parts, all rows to one place",
         "stage 2, on one bucket",
         "to the driver, by time: out",
     ] == lines
@@ -100,7 +100,7 @@ def test_json_has_the_exchanges_of_each_stage() -> None:
     assert (1, DEFAULT_BUCKETS, {"in": "k"}) == (
         first["stage"], first["buckets"], first["exchanges"],
     )  # fmt: skip
-    assert (2, 1, {"a": "nothing: all rows together"}) == (
+    assert (2, 1, {"out.parts": "nothing: all rows together"}) == (
         last["stage"], last["buckets"], last["exchanges"],
     )  # fmt: skip
 
