@@ -482,6 +482,38 @@ def _settle(side: SideChanges, count: Any) -> None:
         side.records[row, side.extra + BEFORE] = 0
 
 
+@inlined
+def _change_alone(side: SideChanges, other: SideChanges, keys: KeyBlocks, work: Any) -> Any:
+    """Take in the only row that an instant changes, and tell it; False if that is not done.
+
+    Most instants are of this kind, and then nothing has to be asked of any other row.
+    """
+    cursor, common, out = work
+    row, size = side.touched[0], cursor[SIZE]
+    key = side.records[row, 0]
+    count, now = count_of(key, other.number, keys), side.records[row, side.extra + ROWS]
+    are_single = side.notes[MULTIPLES] == 0 and other.notes[MULTIPLES] == 0
+    if count != 0 and (not are_single or count > out.time.size - size):
+        return False
+    if count_before(side, row) == 0 and not put_row(row, side, keys):
+        return False
+    if count != 0:
+        first = first_of(key, other.number, keys)
+        end = _tell_run(row, side, keys.numbers[first : first + count], other, size, out)
+        sign = 1 if now != 0 else -1
+        _tell_common(key, keys, common, (cursor[NOW], sign), size, end, out)
+        cursor[SIZE] = end
+        if side.order.is_text.size + other.order.is_text.size == 0:
+            cursor[IS_NET] = 0
+        else:
+            side.notes[PATIENCE] += count
+            other.notes[PATIENCE] += count
+    if now == 0:
+        take_row(row, side, keys)
+    _settle(side, 1)
+    return True
+
+
 @tight
 def join_changes(
     left: SideChanges,
@@ -499,6 +531,14 @@ def join_changes(
         if cursor[STAGE] == BEGIN and not _begin(left, right, lead, keys, cursor):
             return DONE
         touched = (cursor[TOUCHED_LEAD], cursor[TOUCHED_OTHER])
+        if cursor[STAGE] == ENTERING and touched[0] + touched[1] == 1:
+            if touched[0] == 1:
+                is_done = _change_alone(lead, other, keys, work)
+            else:
+                is_done = _change_alone(other, lead, keys, work)
+            if is_done:
+                cursor[STAGE] = BEGIN
+                continue
         if cursor[STAGE] == ENTERING and not _enter(lead, other, touched, keys, (cursor, out)):
             return FULL
         if cursor[STAGE] == GOING:
