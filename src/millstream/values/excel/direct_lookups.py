@@ -45,7 +45,7 @@ def _xlookup(known: Sequence[Any], parts: Sequence[Part], general: Part) -> Part
     direction = known[5] if len(known) > 5 else 1.0
     line = _line(known[2])
     find = _finder(known[1], mode, wildcards=False) if direction == 1.0 and mode == 0.0 else None
-    if find is None or line is None or (known[1].width > 1) != (known[2].width > 1):
+    if find is None or line is None or not _are_alike(known[1], known[2]):
         return None
     missing = parts[3] if len(parts) > 3 else None
     return _taken(parts[0], find, line, general, missing)
@@ -170,6 +170,10 @@ def _line(area: Any) -> list[Scalar] | None:
         return None
     index = area.index()
     return list(area.to_array().values()) if index is None else index.line
+
+
+def _are_alike(first: Any, second: Any) -> bool:
+    return (first.height, first.width) == (second.height, second.width)
 
 
 def _is_kept(area: Any) -> bool:

@@ -291,14 +291,29 @@ def _binomial(k: int, n: int, p: float) -> float:
 def _binomial_total(k: int, n: int, p: float) -> float:
     if n < _COUNTED:
         return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k + 1)))
-    return 1.0 if k == n else beta_tails(k + 1.0, float(n - k), p, 1 - p)[1]
+    return _binomial_tails(k, n, p)[0]
+
+
+def _binomial_tails(k: int, n: int, p: float) -> tuple[float, float]:
+    """How likely there are up to k of n, and how likely more."""
+    if k < 0:
+        return 0.0, 1.0
+    if k == n:
+        return 1.0, 0.0
+    more, up_to = beta_tails(k + 1.0, float(n - k), p, 1 - p)
+    return up_to, more
 
 
 def binomial_range(trials: float, p: float, first: float, last: float | None = None) -> float:
     n, k = int(trials), int(first)
     end = k if last is None else int(last)
     fail_if(n < 0 or not 0 <= p <= 1 or not 0 <= k <= end <= n)
-    return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k, end + 1)))
+    if end - k < _COUNTED:
+        return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k, end + 1)))
+    below, above = _binomial_tails(k - 1, n, p)
+    up_to, beyond = _binomial_tails(end, n, p)
+    # What is small is not lost as the difference of two that are nearly 1.
+    return above - beyond if above < below else up_to - below
 
 
 def binomial_inverse(trials: float, p: float, alpha: float) -> float:

@@ -231,12 +231,15 @@ def xlookup(
     mode: float = 0.0, direction: float = 1.0,
 ) -> Operand:  # fmt: skip
     values, target = table(keys), table(results)
+    is_column = values.height == target.height and values.width == 1
+    # What is looked for in one row or column goes along with what is as long.
+    fail_if(not is_column and (values.width != target.width or values.height != 1), VALUE)
     place = _x_place(wanted, values, int(mode), 1 if direction in (1, 2) else -1)
     if place is None:
         return fail(NA) if missing is None else missing
-    if values.width > 1:
-        return _line_of(target.part(0, place, target.height, 1))
-    return _line_of(target.part(place, 0, 1, target.width))
+    if is_column:
+        return _line_of(target.part(place, 0, 1, target.width))
+    return _line_of(target.part(0, place, target.height, 1))
 
 
 def _line_of(values: Table) -> Operand:
