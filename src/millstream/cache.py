@@ -15,7 +15,10 @@ _ROOT = Path(__file__).parent
 COMPILED = tuple(
     _ROOT / place
     for place in ("compiled.py", "lending.py", "words64.py", "kernels", "connectors",
-                  "values/excel/rounding.py", "calculus/aggregation.py", "calculus/sketches.py")
+                  "values/excel/rounding.py", "values/excel/functions_financial.py",
+                  "values/excel/functions_math.py", "values/excel/distributions.py",
+                  "values/excel/incomplete.py", "values/excel/normal.py",
+                  "calculus/aggregation.py", "calculus/sketches.py")
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -121,16 +121,31 @@ def inlined(function: F) -> F:
 
 def lent(function: Any) -> Any:
     """Compile a plain function of another part as `inlined`, and apart those that it calls."""
-    return inlined(_with_compiled(function))
+    return inlined(_with_compiled(function, apart, {}))
 
 
-def _with_compiled(function: FunctionType) -> FunctionType:
+def raising(function: Any, instead: Mapping[str, Any]) -> Any:
+    """Compile a plain function of another part that may raise: those that call it must catch.
+
+    All exceptions are one. Dividing by zero raises, as it does in Python; to have no value at
+    all, such as the logarithm of -1, gives NaN. What it calls by some names may be others here.
+    """
+    return _raising(_with_compiled(function, _raising, instead))
+
+
+def _with_compiled(
+    function: FunctionType, lend: Callable[[Any], Any], instead: Mapping[str, Any]
+) -> FunctionType:
     home = Path(function.__code__.co_filename)
     assert _is_ours(home), f"{home} is not in COMPILED"
-    known = function.__globals__
-    called = {n: known[n] for n in function.__code__.co_names if n in known}
-    plain = {n: apart(_with_compiled(f)) for n, f in called.items() if isinstance(f, FunctionType)}
-    return FunctionType(function.__code__, known | plain, function.__name__)
+    known = function.__globals__ | {n: f for n, f in instead.items() if n in function.__globals__}
+    called = {n: known[n] for n in function.__code__.co_names if n in known and n not in instead}
+    plain = {
+        n: lend(_with_compiled(f, lend, instead))
+        for n, f in called.items()
+        if isinstance(f, FunctionType)
+    }
+    return FunctionType(function.__code__, known | plain, function.__name__, function.__defaults__)
 
 
 def apart(function: F) -> F:
@@ -138,7 +153,11 @@ def apart(function: F) -> F:
     return _lent(function, forceinline=False)
 
 
-def _lent(function: F, *, forceinline: bool) -> F:
+def _raising(function: F) -> F:
+    return _lent(function, forceinline=False, error_model="python")
+
+
+def _lent(function: F, *, forceinline: bool, error_model: str = "numpy") -> F:
     """It is kept on its own, unless it lies in a generated source, when it is first called.
 
     To look for a place for each of some hundred functions takes longer than to load the few.
@@ -147,11 +166,11 @@ def _lent(function: F, *, forceinline: bool) -> F:
         return function
     made = _njit(
         _nrt=False, forceinline=forceinline, no_cpython_wrapper=True, pipeline_class=Lending,
-        **_OPTIONS,
+        **(_OPTIONS | {"error_model": error_model}),
     )(function)  # fmt: skip
     home = Path(function.__code__.co_filename)
     # The same function may be lent in both ways.
-    way = "-inlined" if forceinline else ""
+    way = "-inlined" if forceinline else ("" if error_model == "numpy" else "-raising")
 
     def keep() -> None:
         if _is_ours(home):

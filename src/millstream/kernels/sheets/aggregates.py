@@ -67,7 +67,7 @@ class Surroundings(Protocol):
 
     def called_from_now_on(self, node: Node, reason: str) -> Site: ...
 
-    def called_otherwise(self, node: Node, reason: str) -> Site:
+    def called_otherwise(self, node: Node, reason: str, *, is_seldom: bool = False) -> Site:
         """A part of the formula that is called for values for which it has no compiled form."""
         ...
 

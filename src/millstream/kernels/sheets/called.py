@@ -57,6 +57,8 @@ class Site:
     reason: str
     #: The windows whose content it looks at.
     windows: tuple[Address, ...] = ()
+    #: Is it called only for values for which its compiled form has none?
+    is_seldom: bool = False
 
     @property
     def shows_zero(self) -> bool:
@@ -85,7 +87,7 @@ class Sites:
 
     def add(
         self, place: Address, rule: Computed, reason: str, *, is_whole: bool,
-        is_otherwise: bool = False,
+        is_otherwise: bool = False, is_seldom: bool = False,
     ) -> Site:  # fmt: skip
         """A part that is called from now on; what cannot be called is not compiled at all.
 
@@ -107,6 +109,7 @@ class Sites:
             tuple(leaves), tuple(leaves.values()),
             tuple(self._kind(place, leaf) for leaf in leaves),
             held_as(kinds), Kind.EMPTY in kinds, reason, tuple(dict.fromkeys(_windows(node))),
+            is_seldom,
         )  # fmt: skip
         self.found[place, _otherwise(rule.formula) if is_otherwise else rule.formula] = site
         return site

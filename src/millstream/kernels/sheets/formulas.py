@@ -13,6 +13,7 @@ from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.distinct import count_different, different
 from millstream.kernels.sheets.formulas_base import BOOLEAN, MIXED, NUMBER, TEXT
 from millstream.kernels.sheets.formulas_choices import COMPARISONS, Choices
+from millstream.kernels.sheets.formulas_defined import DEFINED, Definitions, defined_form
 from millstream.kernels.sheets.formulas_tables import Tables, addresses
 from millstream.kernels.sheets.functions import OF_NUMBERS, ROUNDINGS, OfNumbers
 from millstream.kernels.sheets.operands import (
@@ -51,7 +52,7 @@ _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^":
 _MAY_GIVE_REFERENCES = frozenset({"CHOOSE", "IF", "IFERROR", "IFNA", "IFS", "INDEX", "SWITCH"})
 
 
-class Formulas(Choices, Tables):
+class Formulas(Choices, Definitions, Tables):
     """Generates statements for formulas into the lines of its surroundings."""
 
     def root(self, node: Node) -> Operand:
@@ -172,6 +173,9 @@ class Formulas(Choices, Tables):
         compiled = OF_NUMBERS.get(function)
         if compiled is not None:
             return self._of_numbers(function, compiled, arguments)
+        definition = defined_form(function)
+        if definition is not None:
+            return self.defined(function, definition, arguments)
         if function in FOLDS:
             return self._fold(function, arguments)
         raise NotCompiled(f"the function {function}")
@@ -397,6 +401,9 @@ class ValueFormulas(Formulas):
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         return self.shown(self._of_values(function, arguments))
 
+    def told(self, made: Operand, function: str, arguments: tuple[Node, ...]) -> Operand:
+        raise NotCompiled(f"{function} of each value of windows")
+
     def recalled(self, site: Site, leaves: Sequence[Operand]) -> str:
         self.whole.called += 1
         return super().recalled(site, leaves)
@@ -459,4 +466,4 @@ _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
 }
 
 #: All functions that have a compiled form, for some kinds of values at least.
-COMPILED = frozenset((*_METHODS, *OF_NUMBERS, *FOLDS))
+COMPILED = frozenset((*_METHODS, *OF_NUMBERS, *FOLDS, *DEFINED))

@@ -63,6 +63,7 @@ def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
     loop = written(whole)
     notes = [*phases(split.sheet), *storage(whole)]
     notes += [f"outside of the loop: {note}" for note in apart(split, whole)]
+    notes += dict.fromkeys(_seldom(whole))
     columns = [fed_columns(whole, n) for n in range(len(split.input_types))]
     are_whole = [is_whole(whole, n) for n in range(len(kinds))]
     source = commented(notes) + loop.source
@@ -71,10 +72,15 @@ def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
 
 def apart(split: Split, whole: Compilation) -> list[str]:
     """The cells that a loop does not compute, or not alone, and why."""
-    called = dict.fromkeys(
-        f"{_place(site)} called by the loop: {site.reason}" for site in whole.called
-    )
+    often = [site for site in whole.called if not site.is_seldom]
+    called = dict.fromkeys(f"{_place(site)} called by the loop: {site.reason}" for site in often)
     return [*split.reasons, *called]
+
+
+def _seldom(whole: Compilation) -> list[str]:
+    """What a loop computes by itself unless there is no value."""
+    asked = [site for site in whole.called if site.is_seldom]
+    return [f"the loop asks for {_place(site)}: {site.reason}" for site in asked]
 
 
 def _place(site: Site) -> str:

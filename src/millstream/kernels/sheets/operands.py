@@ -12,6 +12,8 @@ from millstream.values.excel.values import CALC, ERRORS, ErrorValue, Scalar
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
 #: Where a cell may hold several kinds: a text and a boolean; a number is OK.
 TEXT_HELD, BOOLEAN_HELD = 4, 5
+#: No value, and nobody has said yet which error it is.
+UNTOLD = 9
 #: The errors, in the order of their statuses.
 ERROR_VALUES = (*ERRORS, CALC)
 

@@ -211,7 +211,7 @@ class Path:
         assert isinstance(rule, Computed)
         return self.sites.add(self.place, Computed(node), reason, is_whole=node == rule.formula)
 
-    def called_otherwise(self, node: Node, reason: str) -> Site:
+    def called_otherwise(self, node: Node, reason: str, *, is_seldom: bool = False) -> Site:
         site = self.sites.otherwise(self.place, node)
         if site is None:
             refuse_if(self.place is None, reason)
@@ -219,7 +219,12 @@ class Path:
             rule = self.whole.by_address[self.place].rule
             assert isinstance(rule, Computed)
             site = self.sites.add(
-                self.place, Computed(node), reason, is_whole=node == rule.formula, is_otherwise=True
+                self.place,
+                Computed(node),
+                reason,
+                is_whole=node == rule.formula,
+                is_otherwise=True,
+                is_seldom=is_seldom,
             )
         return site
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.sheets.blocks import WRITTEN, block_lines
 from millstream.kernels.sheets.distinct import COUNTS_OF_DIFFERENT
+from millstream.kernels.sheets.formulas_defined import catching
 from millstream.kernels.sheets.functions import HOMES
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
@@ -60,6 +61,7 @@ def written(whole: Compilation) -> SheetSource:
         "NOTHING = np.int64(0)",
     ]
     constants = _constants(whole)
+    definitions, catchers = catching(used)
     is_apart = len(whole.groups) > _MAX_INLINED
     source = "\n".join(
         [
@@ -77,6 +79,7 @@ def written(whole: Compilation) -> SheetSource:
             "from millstream.kernels.windows.sums import Wides, clear_sum, has_room",
             f"from millstream.kernels.loop.scalar_arrays import beyond, {', '.join(given_as)}",
             *_imports(used),
+            *definitions,
             *(calls if whole.called else []),
             "",
             "MAKES_ARRAYS = False",
@@ -88,6 +91,7 @@ def written(whole: Compilation) -> SheetSource:
             "ONE = np.uint64(1)",
             "",
             "",
+            *catchers,
             *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
             *(function for path in _forms(whole) for function in path.functions),
             f"def run({', '.join(parameters)}):",

@@ -3,86 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from statistics import NormalDist
 
 from millstream.values.excel.arrays import Operand
+from millstream.values.excel.functions_financial import raised
 from millstream.values.excel.functions_statistics import mean, variance
 from millstream.values.excel.gather import numbers
 from millstream.values.excel.incomplete import (
     beta_tails,
     binomial_density,
     gamma_tails,
+    log_gamma,
     poisson_density,
+)
+from millstream.values.excel.normal import (
+    beside_middle,
+    between_0_and_1,
+    confidence,
+    density,
+    log_normal,
+    log_normal_inverse,
+    normal,
+    normal_inverse,
+    standard,
+    standard_inverse,
+    standard_or_density,
 )
 from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.values import NUM, Raised, fail, fail_if, finite
 
-_STANDARD = NormalDist()
+#: What grows with a number: shares of distributions, falling ones with the other sign.
+_STUDENT, _CHI, _CHI_RIGHT, _F, _F_RIGHT, _GAMMA, _BETA = range(7)
 
 
-def inverted(function: Callable[[float], float], p: float, low: float, high: float) -> float:
-    """Where an increasing function reaches p, by halving."""
-    while function(high) < p and high < 1e300:
+def _share(kind: int, x: float, a: float, b: float) -> float:
+    if kind == _STUDENT:
+        return -t_right(x, a)
+    if kind == _CHI:
+        return chi_left(max(x, 0.0), a)
+    if kind == _CHI_RIGHT:
+        return -chi_right(x, a)
+    if kind == _F:
+        return f_left(max(x, 0.0), a, b)
+    if kind == _F_RIGHT:
+        return -f_right(x, a, b)
+    return gamma_tails(a, max(x, 0.0))[0] if kind == _GAMMA else beta_share(a, b, x)
+
+
+#: A search ends where both sides are so near to each other, as a share.
+_NEAR = 2.0**-52
+
+
+def _inverted(kind: int, p: float, high: float, a: float, b: float) -> float:
+    """Where a share reaches p: between two numbers, by a curve through three (Chandrupatla)."""
+    low = 0.0
+    while _share(kind, high, a, b) < p and high < 1e300:
         high = high * 2 + 1
-    while function(low) > p and low > -1e300:
+    while _share(kind, low, a, b) > p and low > -1e300:
         low = low * 2 - 1
+    x, other, part = low, high, 0.5
+    over, over_other = _share(kind, x, a, b) - p, _share(kind, other, a, b) - p
     for _ in range(400):
-        middle = (low + high) / 2
-        if middle in (low, high):
+        if over == 0 or over_other == 0:
             break
-        if function(middle) < p:
-            low = middle
+        between = x + part * (other - x)
+        over_between = _share(kind, between, a, b) - p
+        if (over_between > 0) == (over > 0):
+            third, over_third = x, over
         else:
-            high = middle
-    return (low + high) / 2
+            third, over_third, other, over_other = other, over_other, x, over
+        x, over = between, over_between
+        nearest = x if abs(over) < abs(over_other) else other
+        least = _NEAR * abs(nearest) / abs(other - x) if other != x else 1.0
+        if least > 0.5:
+            break
+        part = _curved(x, over, other, over_other, third, over_third)
+        part = min(1 - least, max(least, part))
+    return x if abs(over) < abs(over_other) else other
 
 
-def falling(function: Callable[[float], float], p: float, low: float, high: float) -> float:
-    """Where a decreasing function reaches p."""
-    return inverted(lambda x: -function(x), -p, low, high)
-
-
-def _open(p: float) -> float:
-    return p if 0 < p < 1 else fail(NUM)
-
-
-# --- normal -----------------------------------------------------------------------------
-
-
-def normal(x: float, middle: float, deviation: float, is_total: bool) -> float:  # noqa: FBT001
-    fail_if(deviation <= 0)
-    z = (x - middle) / deviation
-    return standard(z) if is_total else density(z) / deviation
-
-
-def standard(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-def density(z: float) -> float:
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-
-
-def normal_inverse(p: float, middle: float, deviation: float) -> float:
-    fail_if(deviation <= 0)
-    return middle + deviation * _STANDARD.inv_cdf(_open(p))
-
-
-def confidence(alpha: float, deviation: float, size: float) -> float:
-    fail_if(deviation <= 0 or size < 1)
-    return -_STANDARD.inv_cdf(_open(_open(alpha) / 2)) * deviation / math.sqrt(int(size))
+def _curved(x: float, at_x: float, y: float, at_y: float, third: float, at_third: float) -> float:
+    """Where between two numbers a curve through three is zero; the middle if it bends too much."""
+    if at_third in (at_x, at_y):
+        return 0.5
+    share, risen = (x - y) / (third - y), (at_x - at_y) / (at_third - at_y)
+    if risen * risen >= share or (1 - risen) * (1 - risen) >= 1 - share:
+        return 0.5
+    first = at_x / (at_y - at_x) * at_third / (at_y - at_third)
+    rest = (third - x) / (y - x) * at_x / (at_third - at_x) * at_y / (at_third - at_y)
+    return first + rest
 
 
 def confidence_t(alpha: float, deviation: float, size: float) -> float:
     fail_if(deviation <= 0 or size < 1)
-    return t_inverse_two(alpha, size - 1) * deviation / math.sqrt(int(size))
-
-
-def log_normal(x: float, middle: float, deviation: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
-    fail_if(x <= 0 or deviation <= 0)
-    z = (math.log(x) - middle) / deviation
-    return standard(z) if is_total else density(z) / (x * deviation)
+    return t_inverse_two(alpha, size - 1) * deviation / math.sqrt(size // 1.0)
 
 
 def z_test(operand: Operand, x: float, sigma: float | None = None) -> float:
@@ -95,7 +108,8 @@ def z_test(operand: Operand, x: float, sigma: float | None = None) -> float:
 
 
 def _degrees(given: float) -> int:
-    return int(given) if 1 <= given < 1e10 else fail(NUM)
+    fail_if(not 1 <= given < 1e10)
+    return int(given)
 
 
 def t_right(x: float, degrees: float) -> float:
@@ -112,27 +126,32 @@ def t_distribution(x: float, degrees: float, is_total: bool) -> float:  # noqa: 
     n = _degrees(degrees)
     if is_total:
         return t_left(x, n)
-    front = math.lgamma((n + 1) / 2) - math.lgamma(n / 2)
-    tail = (1 + x * x / n) ** (-(n + 1) / 2)
-    return float(math.exp(front) / math.sqrt(n * math.pi) * tail)
+    front = log_gamma((n + 1) / 2) - log_gamma(n / 2)
+    tail = raised(1 + x * x / n, -(n + 1) / 2)
+    return finite(math.exp(front) / math.sqrt(n * math.pi) * tail)
 
 
 def t_old(x: float, degrees: float, tails: float) -> float:
-    fail_if(x < 0 or int(tails) not in (1, 2))
-    return int(tails) * t_right(x, degrees)
+    fail_if(x < 0 or not 1 <= tails < 3)
+    return tails // 1.0 * t_right(x, degrees)
+
+
+def t_two_tails(x: float, degrees: float) -> float:
+    return t_old(x, degrees, 2.0)
 
 
 def t_inverse(p: float, degrees: float) -> float:
     n = _degrees(degrees)
-    if _open(p) > 0.5:
-        return -t_inverse(1 - p, n)
-    return -falling(lambda x: t_right(x, n), p, 0.0, 10.0) if p < 0.5 else 0.0
+    if between_0_and_1(p) == 0.5:
+        return 0.0
+    size = _inverted(_STUDENT, -min(p, 1 - p), 10.0, n, 0.0)
+    return size if p > 0.5 else -size
 
 
 def t_inverse_two(p: float, degrees: float) -> float:
     if p == 1:
         return 0.0
-    return -t_inverse(_open(p) / 2, degrees)
+    return -t_inverse(between_0_and_1(p) / 2, degrees)
 
 
 def chi_left(x: float, degrees: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
@@ -148,14 +167,14 @@ def chi_right(x: float, degrees: float) -> float:
 
 def chi_inverse(p: float, degrees: float) -> float:
     fail_if(not 0 <= p < 1)
-    return inverted(lambda x: chi_left(max(x, 0.0), degrees), p, 0.0, 10.0)
+    return _inverted(_CHI, p, 10.0, degrees, 0.0)
 
 
 def chi_inverse_right(p: float, degrees: float) -> float:
     n = _degrees(degrees)
     if p == 1:
         return 0.0
-    return falling(lambda x: chi_right(x, n), _open(p), 0.0, 10.0)
+    return _inverted(_CHI_RIGHT, -between_0_and_1(p), 10.0, n, 0.0)
 
 
 def f_left(x: float, one: float, two: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
@@ -164,8 +183,9 @@ def f_left(x: float, one: float, two: float, is_total: bool = True) -> float:  #
     if is_total:
         return _f_tails(x, a, b)[0]
     if x == 0:
-        return float(a == 2) if a >= 2 else fail(NUM)
-    log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
+        fail_if(a < 2)
+        return 1.0 if a == 2 else 0.0
+    log_beta = log_gamma(a / 2) + log_gamma(b / 2) - log_gamma((a + b) / 2)
     log = a / 2 * math.log(a / b) + (a / 2 - 1) * math.log(x) - log_beta
     return math.exp(log - (a + b) / 2 * math.log1p(a * x / b))
 
@@ -183,12 +203,12 @@ def f_inverse_right(p: float, one: float, two: float) -> float:
     a, b = _degrees(one), _degrees(two)
     if p == 1:
         return 0.0
-    return falling(lambda x: _f_tails(x, a, b)[1], _open(p), 0.0, 10.0)
+    return _inverted(_F_RIGHT, -between_0_and_1(p), 10.0, a, b)
 
 
 def f_inverse(p: float, one: float, two: float) -> float:
     fail_if(not 0 <= p < 1)
-    return inverted(lambda x: f_left(max(x, 0.0), one, two), p, 0.0, 10.0)
+    return _inverted(_F, p, 10.0, one, two)
 
 
 # --- gamma, beta, exponential, Weibull --------------------------------------------------
@@ -205,7 +225,7 @@ def gamma_distribution(x: float, alpha: float, beta: float, is_total: bool) -> f
 
 def gamma_inverse(p: float, alpha: float, beta: float) -> float:
     fail_if(not 0 <= p < 1 or alpha <= 0 or beta <= 0)
-    return beta * inverted(lambda x: gamma_tails(alpha, max(x, 0.0))[0], p, 0.0, 10.0)
+    return beta * _inverted(_GAMMA, p, 10.0, alpha, 0.0)
 
 
 def gamma(x: float) -> float:
@@ -215,7 +235,7 @@ def gamma(x: float) -> float:
         raise Raised(NUM) from None
 
 
-def log_gamma(x: float) -> float:
+def log_of_gamma(x: float) -> float:
     return math.lgamma(x) if x > 0 else fail(NUM)
 
 
@@ -242,7 +262,7 @@ def beta_distribution(
     share = (x - low) / (high - low)
     if not 0 < share < 1:
         fail(NUM)
-    log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    log = log_gamma(a + b) - log_gamma(a) - log_gamma(b)
     log += (a - 1) * math.log(share) + (b - 1) * math.log1p(-share)
     return math.exp(log) / (high - low)
 
@@ -251,7 +271,7 @@ def beta_inverse(p: float, a: float, b: float, low: float = 0.0, high: float = 1
     fail_if(a <= 0 or b <= 0)
     if p == 1:
         return high
-    return low + (high - low) * inverted(lambda x: beta_share(a, b, x), _open(p), 0.0, 1.0)
+    return low + (high - low) * _inverted(_BETA, between_0_and_1(p), 1.0, a, b)
 
 
 def exponential(x: float, rate: float, is_total: bool) -> float:  # noqa: FBT001
@@ -261,10 +281,14 @@ def exponential(x: float, rate: float, is_total: bool) -> float:  # noqa: FBT001
 
 def weibull(x: float, alpha: float, beta: float, is_total: bool) -> float:  # noqa: FBT001
     fail_if(x < 0 or alpha <= 0 or beta <= 0)
-    power = (x / beta) ** alpha
+    power = finite(raised(x / beta, alpha))
     if is_total:
         return -math.expm1(-power)
-    return float(alpha / beta * (x / beta) ** (alpha - 1) * math.exp(-power))
+    return alpha / beta * finite(raised(x / beta, alpha - 1)) * math.exp(-power)
+
+
+def fisher(x: float) -> float:
+    return math.atanh(x) if -1 < x < 1 else fail(NUM)
 
 
 # --- counting ---------------------------------------------------------------------------
@@ -389,8 +413,8 @@ def _hypergeometric_total(k: int, n: int, m: int, all_: int, density: float) -> 
 
 
 def poisson(x: float, middle: float, is_total: bool) -> float:  # noqa: FBT001
-    k = int(x)
-    fail_if(k < 0 or middle < 0)
+    fail_if(x <= -1 or middle < 0)
+    k = math.copysign(abs(x) // 1.0, x)
     return gamma_tails(k + 1.0, middle)[1] if is_total else poisson_density(k, middle)
 
 
@@ -421,37 +445,37 @@ DISTRIBUTIONS: Family = {
     "F.INV.RT": spec("n n n", f_inverse_right),
     "FDIST": spec("n n n", f_right),
     "FINV": spec("n n n", f_inverse_right),
-    "FISHER": spec("n", lambda x: math.atanh(x) if -1 < x < 1 else fail(NUM)),
+    "FISHER": spec("n", fisher),
     "FISHERINV": spec("n", math.tanh),
     "GAMMA": spec("n", gamma),
     "GAMMA.DIST": spec("n n n b", gamma_distribution),
     "GAMMA.INV": spec("n n n", gamma_inverse),
     "GAMMADIST": spec("n n n b", gamma_distribution),
     "GAMMAINV": spec("n n n", gamma_inverse),
-    "GAMMALN": spec("n", log_gamma),
-    "GAMMALN.PRECISE": spec("n", log_gamma),
-    "GAUSS": spec("n", lambda z: standard(z) - 0.5),
+    "GAMMALN": spec("n", log_of_gamma),
+    "GAMMALN.PRECISE": spec("n", log_of_gamma),
+    "GAUSS": spec("n", beside_middle),
     "HYPGEOM.DIST": spec("n n n n b", hypergeometric),
     "HYPGEOMDIST": spec("n n n n", hypergeometric),
-    "LOGINV": spec("n n n", lambda p, m, s: math.exp(normal_inverse(p, m, s))),
+    "LOGINV": spec("n n n", log_normal_inverse),
     "LOGNORM.DIST": spec("n n n b", log_normal),
-    "LOGNORM.INV": spec("n n n", lambda p, m, s: math.exp(normal_inverse(p, m, s))),
+    "LOGNORM.INV": spec("n n n", log_normal_inverse),
     "LOGNORMDIST": spec("n n n", log_normal),
     "NEGBINOM.DIST": spec("n n n b", negative_binomial),
     "NEGBINOMDIST": spec("n n n", negative_binomial),
     "NORM.DIST": spec("n n n b", normal),
     "NORM.INV": spec("n n n", normal_inverse),
-    "NORM.S.DIST": spec("n b", lambda z, is_total: standard(z) if is_total else density(z)),
-    "NORM.S.INV": spec("n", lambda p: normal_inverse(p, 0.0, 1.0)),
+    "NORM.S.DIST": spec("n b", standard_or_density),
+    "NORM.S.INV": spec("n", standard_inverse),
     "NORMDIST": spec("n n n b", normal),
     "NORMINV": spec("n n n", normal_inverse),
     "NORMSDIST": spec("n", standard),
-    "NORMSINV": spec("n", lambda p: normal_inverse(p, 0.0, 1.0)),
+    "NORMSINV": spec("n", standard_inverse),
     "PHI": spec("n", density),
     "POISSON": spec("n n b", poisson),
     "POISSON.DIST": spec("n n b", poisson),
     "T.DIST": spec("n n b", t_distribution),
-    "T.DIST.2T": spec("n n", lambda x, n: t_old(x, n, 2.0)),
+    "T.DIST.2T": spec("n n", t_two_tails),
     "T.DIST.RT": spec("n n", t_right),
     "T.INV": spec("n n", t_inverse),
     "T.INV.2T": spec("n n", t_inverse_two),

@@ -1,9 +1,14 @@
-"""Money over time."""
+"""Money over time.
+
+Functions of numbers are plain: loops of sheets compile these very definitions
+(`kernels/sheets/defined_money`). They say that there is no number by `fail`, `fail_if` and
+`finite`, and functions that are searched for a zero by a NaN.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from millstream.values.excel.arrays import Operand
 from millstream.values.excel.functions_math import rounded
@@ -15,7 +20,6 @@ from millstream.values.excel.values import (
     VALUE,
     ErrorValue,
     Raised,
-    Scalar,
     checked,
     fail,
     fail_if,
@@ -23,13 +27,26 @@ from millstream.values.excel.values import (
     to_number,
 )
 
+#: What takes more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
+def raised(base: float, exponent: float) -> float:
+    """A power; NaN where it is no real number, or too large a one."""
+    try:
+        value = base**exponent
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+    return value if isinstance(value, float) else math.nan
+
 
 def _growth(rate: float, periods: float) -> float:
-    try:
-        value = (1 + rate) ** periods
-    except (OverflowError, ZeroDivisionError):
-        raise Raised(NUM) from None
-    return value if isinstance(value, float) else fail(NUM)
+    return finite(raised(1 + rate, periods))
+
+
+def _discounted(value: float, rate: float, periods: float) -> float:
+    growth = raised(1 + rate, periods)
+    return value / growth if growth else math.nan
 
 
 def future_value(
@@ -96,45 +113,90 @@ def principal(
     )
 
 
-def _cumulative(part: Callable[..., float]) -> Callable[..., float]:
-    def total(
-        rate: float, count: float, present: float, first: float, last: float, due: float
-    ) -> float:
-        if rate <= 0 or count <= 0 or present <= 0 or first < 1 or last < first or last > count:
-            fail(NUM)
-        fail_if(due not in (0, 1))
-        span = range(math.ceil(first), int(last) + 1)
-        return sum(part(rate, float(n), count, present, 0.0, due) for n in span)
+def _whole_periods(
+    rate: float, count: float, present: float, first: float, last: float, due: float
+) -> tuple[int, int]:
+    """Over which periods something is added up: from the first on, and before the second."""
+    if rate <= 0 or count <= 0 or present <= 0 or first < 1 or last < first or last > count:
+        fail(NUM)
+    fail_if(due not in (0, 1))
+    fail_if(last >= _MOST_PERIODS)
+    return math.ceil(first), int(last) + 1
 
+
+def total_interest(
+    rate: float, count: float, present: float, first: float, last: float, due: float
+) -> float:
+    begin, end = _whole_periods(rate, count, present, first, last, due)
+    total = 0.0
+    for number in range(begin, end):
+        total += interest(rate, float(number), count, present, 0.0, due)
     return total
 
 
-def _root(function: Callable[[float], float], guess: float) -> float:
+def total_principal(
+    rate: float, count: float, present: float, first: float, last: float, due: float
+) -> float:
+    begin, end = _whole_periods(rate, count, present, first, last, due)
+    total = 0.0
+    for number in range(begin, end):
+        total += principal(rate, float(number), count, present, 0.0, due)
+    return total
+
+
+#: What is zero at the rate that is looked for: the balance of an annuity, or the worth of flows.
+_ANNUITY, _FLOWS, _DATED = range(3)
+
+
+def _rest(
+    kind: int, rate: float, flows: Sequence[float], years: Sequence[float], count: int
+) -> float:
+    if kind == _ANNUITY:
+        return _balance(rate, flows[0], flows[1], flows[2], flows[3], flows[4])
+    if kind == _FLOWS:
+        return worth(rate, flows, count, 0)
+    return dated_worth(rate, flows, years, count)
+
+
+def _root(
+    kind: int, guess: float, flows: Sequence[float], years: Sequence[float], count: int
+) -> float:
     """A zero by Newton's method with a secant slope, from a guess and then from others."""
     for start in (guess, 0.1, 0.01, 0.5, -0.1, -0.5, 1.0, 2.0, -0.9):
-        zero = _newton(function, start)
-        if zero is not None:
+        zero = _newton(kind, start, flows, years, count)
+        if not math.isnan(zero):
             return zero
-    fail(NUM)
+    return fail(NUM)
 
 
-def _newton(function: Callable[[float], float], rate: float) -> float | None:
+def _newton(
+    kind: int, rate: float, flows: Sequence[float], years: Sequence[float], count: int
+) -> float:
+    """NaN if there is none near a rate."""
     for _ in range(200):
-        try:
-            value = function(rate)
-            step = 1e-7 * max(1.0, abs(rate))
-            slope = (function(rate + step) - function(rate - step)) / (2 * step)
-        except (OverflowError, ZeroDivisionError, Raised):
-            return None
-        if slope == 0 or isinstance(slope, complex) or not math.isfinite(slope):
-            return None
+        value = _rest(kind, rate, flows, years, count)
+        step = 1e-7 * max(1.0, abs(rate))
+        above = _rest(kind, rate + step, flows, years, count)
+        slope = (above - _rest(kind, rate - step, flows, years, count)) / (2 * step)
+        if slope == 0 or not math.isfinite(slope):
+            return math.nan
         following = rate - value / slope
         if following <= -1:
             following = (rate - 1) / 2
         if abs(following - rate) < 1e-13 * max(1.0, abs(rate)):
             return following
         rate = following
-    return rate if abs(function(rate)) < 1e-6 else None
+    return rate if abs(_rest(kind, rate, flows, years, count)) < 1e-6 else math.nan
+
+
+def _balance(
+    rate: float, count: float, payment_: float, present: float, future: float, due: float
+) -> float:
+    if abs(rate) < 1e-12:
+        return present + payment_ * count + future
+    growth = raised(1 + rate, count)
+    paid = payment_ * (1 + rate * (due != 0)) * (growth - 1) / rate
+    return present * growth + paid + future
 
 
 def rate(
@@ -142,48 +204,75 @@ def rate(
     guess: float = 0.1,
 ) -> float:  # fmt: skip
     fail_if(count <= 0)
+    numbers_ = (count, payment_, present, future, due)
+    return _root(_ANNUITY, guess, numbers_, numbers_, 0)
 
-    def balance(r: float) -> float:
-        if abs(r) < 1e-12:
-            return present + payment_ * count + future
-        growth = _growth(r, count)
-        paid = payment_ * (1 + r * (due != 0)) * (growth - 1) / r
-        return float(present * growth + paid + future)
 
-    return _root(balance, guess)
+def worth(rate_: float, flows: Sequence[float], count: int, first: int) -> float:
+    """What flows are worth: of the first it is said how many periods it lies ahead."""
+    total = 0.0
+    for n in range(count):
+        total += _discounted(flows[n], rate_, float(n + first))
+    return total
+
+
+def present_worth(rate_: float, flows: Sequence[float], count: int) -> float:
+    fail_if(rate_ == -1, DIV0)
+    return finite(worth(rate_, flows, count, 1))
 
 
 def net_present_value(rate_: float, *flows: Operand) -> float:
-    fail_if(rate_ == -1, DIV0)
-    return finite(sum(f / (1 + rate_) ** n for n, f in enumerate(numbers(*flows), 1)))
+    values = numbers(*flows)
+    return present_worth(rate_, values, len(values))
+
+
+def _has_both_signs(flows: Sequence[float], count: int) -> bool:
+    least = most = 0.0
+    for n in range(count):
+        least, most = min(least, flows[n]), max(most, flows[n])
+    return least < 0 < most
+
+
+def rate_of_flows(guess: float, flows: Sequence[float], count: int) -> float:
+    fail_if(not _has_both_signs(flows, count))
+    return _root(_FLOWS, guess, flows, flows, count)
 
 
 def internal_rate(flows: Operand, guess: float = 0.1) -> float:
     values = numbers(flows)
-    fail_if(not any(v > 0 for v in values) or not any(v < 0 for v in values))
-
-    def balance(r: float) -> float:
-        return float(sum(v / (1 + r) ** n for n, v in enumerate(values)))
-
-    return _root(balance, guess)
+    return rate_of_flows(guess, values, len(values))
 
 
-def _dated(flows: Operand, dates: Operand) -> list[tuple[float, float]]:
+def _dated(flows: Operand, dates: Operand) -> tuple[list[float], list[float]]:
     values = [to_number(checked(v)) for v in scalars(flows)]
     days = [math.floor(to_number(checked(v))) for v in scalars(dates)]
     fail_if(len(values) != len(days))
-    return [(v, (d - days[0]) / 365) for v, d in zip(values, days, strict=True)]
+    return values, [(d - days[0]) / 365 for d in days]
+
+
+def dated_worth(rate_: float, flows: Sequence[float], years: Sequence[float], count: int) -> float:
+    total = 0.0
+    for n in range(count):
+        total += _discounted(flows[n], rate_, years[n])
+    return total
 
 
 def dated_value(rate_: float, flows: Operand, dates: Operand) -> float:
     fail_if(rate_ <= -1)
-    return finite(sum(v / (1 + rate_) ** years for v, years in _dated(flows, dates)))
+    values, years = _dated(flows, dates)
+    return finite(dated_worth(rate_, values, years, len(values)))
 
 
 def dated_rate(flows: Operand, dates: Operand, guess: float = 0.1) -> float:
-    payments = _dated(flows, dates)
-    fail_if(not any(v > 0 for v, _ in payments) or not any(v < 0 for v, _ in payments))
-    return _root(lambda r: sum(v / (1 + r) ** years for v, years in payments), guess)
+    values, years = _dated(flows, dates)
+    return rate_of_dated(guess, values, years, len(values))
+
+
+def rate_of_dated(
+    guess: float, flows: Sequence[float], years: Sequence[float], count: int
+) -> float:
+    fail_if(not _has_both_signs(flows, count))
+    return _root(_DATED, guess, flows, years, count)
 
 
 def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:
@@ -213,14 +302,10 @@ def double_declining(
     cost: float, salvage: float, life: float, period: float, factor: float = 2.0
 ) -> float:
     fail_if(cost < 0 or salvage < 0 or life <= 0 or not 1 <= period <= life or factor <= 0)
-    share = min(1.0, factor / life)
-    before = cost * (1 - share) ** (period - 1)
-    after = cost * (1 - share) ** period
+    kept = 1 - min(1.0, factor / life)
+    before = cost * raised(kept, period - 1)
+    after = cost * raised(kept, period)
     return max(0.0, before - max(after, salvage)) if before > salvage else 0.0
-
-
-#: A depreciation over more periods is not computed.
-_MOST_PERIODS = 1_000_000
 
 
 def fixed_declining(
@@ -231,7 +316,7 @@ def fixed_declining(
     fail_if(period > min(last, _MOST_PERIODS))
     if cost == 0:
         return 0.0
-    share = rounded(1 - (salvage / cost) ** (1 / life), 3)
+    share = rounded(1 - raised(salvage / cost, 1 / life), 3)
     value = cost * share * months / 12
     total = value
     for number in range(2, int(period) + 1):
@@ -244,7 +329,7 @@ def fixed_declining(
 
 def variable_declining(
     cost: float, salvage: float, life: float, start: float, end: float, factor: float = 2.0,
-    no_switch: Scalar = False,  # noqa: FBT002
+    no_switch: bool = False,  # noqa: FBT001, FBT002
 ) -> float:  # fmt: skip
     fail_if(cost < 0 or salvage < 0 or life <= 0 or start < 0 or end < start or end > life)
     fail_if(end > _MOST_PERIODS)
@@ -266,20 +351,25 @@ def variable_declining(
 # --- rates ------------------------------------------------------------------------------
 
 
+#: More often interest is not paid: all such numbers are whole.
+_MOST_COMPOUNDED = 2.0**53
+
+
 def effective(nominal: float, count: float) -> float:
-    n = int(count)
-    return (1 + nominal / n) ** n - 1 if nominal > 0 and n >= 1 else fail(NUM)
+    fail_if(nominal <= 0 or not 1 <= count < _MOST_COMPOUNDED)
+    n = float(int(count))
+    return finite(raised(1 + nominal / n, n) - 1)
 
 
 def nominal_rate(effective_: float, count: float) -> float:
-    n = int(count)
-    fail_if(effective_ <= 0 or n < 1)
-    return float(n * ((1 + effective_) ** (1 / n) - 1))
+    fail_if(effective_ <= 0 or not 1 <= count < _MOST_COMPOUNDED)
+    n = float(int(count))
+    return n * (raised(1 + effective_, 1 / n) - 1)
 
 
 def equivalent_rate(count: float, present: float, future: float) -> float:
     fail_if(count <= 0 or present <= 0 or future < 0)
-    return float((future / present) ** (1 / count) - 1)
+    return finite(raised(future / present, 1 / count) - 1)
 
 
 def duration(rate_: float, present: float, future: float) -> float:
@@ -297,22 +387,22 @@ def schedule(principal_: float, rates: Operand) -> float:
     return principal_
 
 
-def _digits(fraction: float) -> int:
-    n = int(fraction)
-    fail_if(n < 0)
-    return n or fail(DIV0)
+def _digits(fraction: float) -> float:
+    fail_if(fraction <= -1)
+    fail_if(fraction < 1, DIV0)
+    return float(math.trunc(fraction))
 
 
 def dollar_decimal(price: float, fraction: float) -> float:
     n = _digits(fraction)
-    whole = math.trunc(price)
-    return float(whole + (price - whole) * 10 ** math.ceil(math.log10(n)) / n)
+    whole = math.copysign(abs(price) // 1.0, price)
+    return float(whole + (price - whole) * raised(10.0, math.ceil(math.log10(n))) / n)
 
 
 def dollar_fraction(price: float, fraction: float) -> float:
     n = _digits(fraction)
-    whole = math.trunc(price)
-    return float(whole + (price - whole) * n / 10 ** math.ceil(math.log10(n)))
+    whole = math.copysign(abs(price) // 1.0, price)
+    return float(whole + (price - whole) * n / raised(10.0, math.ceil(math.log10(n))))
 
 
 def interest_paid(rate_: float, period: float, count: float, present: float) -> float:
@@ -320,8 +410,8 @@ def interest_paid(rate_: float, period: float, count: float, present: float) -> 
 
 
 FINANCIAL: Family = {
-    "CUMIPMT": spec("n n n n n n", _cumulative(interest)),
-    "CUMPRINC": spec("n n n n n n", _cumulative(principal)),
+    "CUMIPMT": spec("n n n n n n", total_interest),
+    "CUMPRINC": spec("n n n n n n", total_principal),
     "DB": spec("n n n n n?", fixed_declining),
     "DDB": spec("n n n n n?", double_declining),
     "DOLLARDE": spec("n n", dollar_decimal),

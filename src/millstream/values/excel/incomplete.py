@@ -16,13 +16,26 @@ _MOST_STEPS = 200_000
 _SQUARABLE = 1e150
 
 
+#: Of the series of what Stirling's formula leaves out, from the last term on.
+_TERMS = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+
+
 def _stirling_rest(n: float) -> float:
     """What Stirling's formula for the logarithm of n! leaves out."""
-    if n <= 15:
-        return math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi)
-    square = n * n
-    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
-    return sum(term / square**k for k, term in enumerate(terms)) / n
+    before = 0.0
+    while n < 16:
+        # So much more is left out for n than for the next number.
+        before += (n + 0.5) * math.log1p(1 / n) - 1
+        n += 1
+    total, square = 0.0, n * n
+    for term in _TERMS:
+        total = total / square + term
+    return before + total / n
+
+
+def log_gamma(x: float) -> float:
+    """The logarithm of the gamma function of a positive number, the same on all machines."""
+    return (x - 0.5) * math.log(x) - x + 0.5 * math.log(2 * math.pi) + _stirling_rest(x)
 
 
 def deviance(x: float, middle: float) -> float:
@@ -47,11 +60,11 @@ def deviance(x: float, middle: float) -> float:
 def poisson_density(x: float, middle: float) -> float:
     """middle^x e^-middle / x!, for any x."""
     if middle <= 0:
-        return float(x == 0)
+        return 1.0 if x == 0 else 0.0
     if x <= 0:
         return math.exp(-middle)
     if x < 1:
-        return math.exp(x * math.log(middle) - middle - math.lgamma(x + 1))
+        return math.exp(x * math.log(middle) - middle - log_gamma(x + 1))
     return math.exp(-_stirling_rest(x) - deviance(x, middle)) / math.sqrt(2 * math.pi * x)
 
 
@@ -68,7 +81,7 @@ def binomial_density(a: float, b: float, p: float, q: float) -> float:
 def _power(p: float, q: float, n: float) -> float:
     """p^n; p + q is 1, and the smaller of both has the more digits."""
     if p <= 0:
-        return float(n == 0)
+        return 1.0 if n == 0 else 0.0
     return math.exp(n * (math.log(p) if p < q else math.log1p(-q)))
 
 
@@ -117,7 +130,8 @@ def _large_gamma(a: float, x: float) -> tuple[float, float]:
     ratio = x / a - 1
     eta = math.copysign(math.sqrt(2 * half / a), ratio)
     if abs(eta) < 0.01:
-        first = -1 / 3 + eta / 12 - 2 * eta**2 / 135 + eta**3 / 864 + eta**4 / 2835
+        first = -1 / 3 + eta / 12 - 2 * eta * eta / 135 + eta * eta * eta / 864
+        first += eta * eta * eta * eta / 2835
     else:
         first = 1 / ratio - 1 / eta
     rest = math.exp(-half) / math.sqrt(2 * math.pi * a) * first

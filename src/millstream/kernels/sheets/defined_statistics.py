@@ -1,0 +1,41 @@
+"""Definitions of distributions, compiled: see `raised`."""
+
+from __future__ import annotations
+
+from millstream.kernels.sheets.raised import defined
+from millstream.values.excel import distributions, normal
+
+beside_middle = defined(normal.beside_middle)
+beta_distribution = defined(distributions.beta_distribution)
+beta_inverse = defined(distributions.beta_inverse)
+beta_total = defined(distributions.beta_total)
+chi_inverse = defined(distributions.chi_inverse)
+chi_inverse_right = defined(distributions.chi_inverse_right)
+chi_left = defined(distributions.chi_left)
+chi_right = defined(distributions.chi_right)
+confidence = defined(normal.confidence)
+confidence_t = defined(distributions.confidence_t)
+density = defined(normal.density)
+exponential = defined(distributions.exponential)
+f_inverse = defined(distributions.f_inverse)
+f_inverse_right = defined(distributions.f_inverse_right)
+f_left = defined(distributions.f_left)
+f_right = defined(distributions.f_right)
+fisher = defined(distributions.fisher)
+gamma_distribution = defined(distributions.gamma_distribution)
+gamma_inverse = defined(distributions.gamma_inverse)
+log_normal = defined(normal.log_normal)
+log_normal_inverse = defined(normal.log_normal_inverse)
+normal_inverse = defined(normal.normal_inverse)
+normal_share = defined(normal.normal)
+poisson = defined(distributions.poisson)
+standard = defined(normal.standard)
+standard_inverse = defined(normal.standard_inverse)
+standard_or_density = defined(normal.standard_or_density)
+t_distribution = defined(distributions.t_distribution)
+t_inverse = defined(distributions.t_inverse)
+t_inverse_two = defined(distributions.t_inverse_two)
+t_old = defined(distributions.t_old)
+t_right = defined(distributions.t_right)
+t_two_tails = defined(distributions.t_two_tails)
+weibull = defined(distributions.weibull)
