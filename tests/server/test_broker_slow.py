@@ -12,8 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from millstream.server import events as events_module
-from millstream.server import talking
+from millstream.server import patience, talking
 from tests.server.broker_harness import BOTH, events, lines, running
 from tests.server.harness import wait_until
 
@@ -44,8 +43,7 @@ def fill(client: httpx.Client, is_over: threading.Event) -> None:
 def test_who_takes_nothing_is_closed_and_told_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(talking, "TAKE_SECONDS", 0.5)
-    monkeypatch.setattr(events_module, "TAKE_SECONDS", 0.5)
+    monkeypatch.setattr(patience, "TAKE_SECONDS", 0.5)
     with running(tmp_path, TEXT) as (client, run):
         url = str(client.base_url).rstrip("/")
         slow = slow_socket(url)

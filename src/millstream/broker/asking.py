@@ -78,7 +78,8 @@ class AskedRows:
 
     @cached_property
     def _names(self) -> list[str]:
-        return [self.view.schema.names[n] for n in self.columns]
+        names = self.view.schema.names  # asked once: it is made anew each time
+        return [names[n] for n in self.columns]
 
     @cached_property
     def _tests(self) -> list[Callable[[Row], bool]]:
@@ -113,7 +114,10 @@ class AskedRows:
         return self.has_mask or name != MASK_COLUMN
 
     def lets_in(self, row: Row) -> bool:
-        return all(test(row) for test in self._tests)
+        for test in self._tests:  # noqa: SIM110 - a generator costs more than the tests
+            if not test(row):
+                return False
+        return True
 
     @cached_property
     def counted(self) -> tuple[CountedBound, ...]:
@@ -122,6 +126,8 @@ class AskedRows:
 
     def open_ticks(self, known: Mapping[str, int]) -> dict[str, int]:
         """Of all numbers of open ticks those by which bounds are counted."""
+        if not self.counted:
+            return {}
         streams = {stream for one in self.counted for stream in one.per_tick}
         return {stream: known[stream] for stream in sorted(streams & known.keys())}
 

@@ -61,7 +61,8 @@ class Subscriber:
         self.position = position_in(broker, asked, after)
         self.is_reset = after is not None and self.position is None
         #: What the one who comes back has heard of; nothing is said before that is here.
-        self.heard = HeldRelation(stand=_stand_in(asked, after) if self.is_reset else {})
+        stand = _stand_in(asked, after) if self.is_reset else {}
+        self.heard = HeldRelation(stand=stand) if stand else NOTHING
         self.is_live = False
         self.told_known: dict[str, dict[str, int]] = {"horizons": {}}
         with broker.showing:
@@ -102,13 +103,15 @@ class Subscriber:
             return self._next()
 
     def _next(self) -> list[ToldMessage]:
-        needs = _needs(self.broker, self.asked)
-        if any(need in self.broker.lost for need in needs):
-            return [ToldMessage(LOST, self._token(self.position), _LOST_WHY)]
-        here = HeldRelation(stand=_stand(self.broker, self.asked))
-        gone = self.heard.lost_to(here)
-        if not gone and not here.covers(self.heard):
-            return []
+        gone: tuple[str, ...] = ()
+        if self.broker.served.part is not None or self.heard is not NOTHING:
+            needs = _needs(self.broker, self.asked)
+            if any(need in self.broker.lost for need in needs):
+                return [ToldMessage(LOST, self._token(self.position), _LOST_WHY)]
+            here = HeldRelation(stand=_stand(self.broker, self.asked))
+            gone = self.heard.lost_to(here)
+            if not gone and not here.covers(self.heard):
+                return []
         if self.position is not None and self._is_ahead(self.position):
             return []
         self.heard = NOTHING
@@ -199,6 +202,8 @@ def _stand(broker: Broker, asked: AskedRows) -> dict[str, int]:
     if broker.evaluations is None:
         return {}
     held = broker.evaluations.knowledge.held
+    if not held:
+        return {}
     needs = sorted(_needs(broker, asked) & held.keys())
     return {f"{way} {need}": number for need in needs for way, number in held[need].stand.items()}
 

@@ -41,6 +41,7 @@ from millstream.engine.warm import is_warm, note_warm
 from millstream.errors import MillstreamError
 from millstream.languages.served import Served
 from millstream.server.linking import Peers
+from millstream.server.patience import Patience
 from millstream.server.routes import Refusal
 from millstream.server.serving import FAILED, RECOVERING, RUNNING
 from millstream.server.waking import Waking
@@ -87,6 +88,7 @@ class BrokerRun:
         self._stop = threading.Event()
         #: Those who listen to views, and those who wait until one has come to a position.
         self.waking = Waking()
+        self.patience = Patience()
         self._listeners: dict[int, Callable[[], None]] = {}
         self._threads: list[threading.Thread] = []
         self._at_end: Callable[[], object] = lambda: None

@@ -18,6 +18,8 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 #: Where the gate puts what a caller may do, and how much of it.
 SCOPES, ALLOWANCE = "millstream.scopes", "millstream.allowance"
+#: Where it puts what sends an answer with nothing on the way, for what goes on for hours.
+BARE_SEND = "millstream.send"
 #: A WebSocket of a browser has no header for a token, so it may be named as a protocol.
 PROTOCOL = "bearer."
 
@@ -56,6 +58,7 @@ class Gate:
         if refused is not None:
             await _refuse(scope, send, *refused)
             return
+        scope[BARE_SEND] = send
         await self.app(scope, receive, _safely(send))
 
     def _refused(self, scope: Message) -> tuple[int, str] | None:

@@ -19,6 +19,7 @@ import uvicorn
 from millstream.errors import UsageError
 from millstream.server.app import ROUTES, make_app
 from millstream.server.corked import CorkedHTTP
+from millstream.server.garbage import Garbage
 from millstream.server.gate import Gate
 from millstream.server.routes import Route, Run, TokenScope
 from millstream.server.sockets import ClosingSocket, quiet_about_what_is_meant
@@ -141,6 +142,7 @@ async def _serve(serving: Run, app: Gate, own: socket.socket, address: Address) 
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, server.end)
+    Garbage().begin()
     serving.start(lambda: loop.call_soon_threadsafe(server.end))
     await server.serve(sockets=[own])
     await loop.run_in_executor(None, serving.stop)

@@ -10,7 +10,8 @@ import orjson
 from starlette.websockets import WebSocketDisconnect
 
 from millstream.broker.cursor import Subscriber, ViewGone
-from millstream.server.events import TAKE_SECONDS, messages
+from millstream.server.events import messages
+from millstream.server.patience import Taking
 from millstream.server.questions import LISTENED, question
 from millstream.server.routes import Refusal, check_words
 
@@ -57,11 +58,12 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
 
 
 async def _tell(socket: WebSocket, run: BrokerRun, subscriber: Subscriber) -> None:
+    taking = Taking(run.patience)
     async for message in messages(run, subscriber):
         if message is None:
             continue  # pings are a sign of life already
         record = {"type": message.kind, "token": message.token, **message.data}
-        async with asyncio.timeout(TAKE_SECONDS):
+        with taking:
             await socket.send_text(orjson.dumps(record).decode())
     await socket.close(LOG_LOST)  # there is no other end
 
