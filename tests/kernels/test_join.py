@@ -11,7 +11,7 @@ from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
-from millstream.kernels.relational.join_loop import IS_NET
+from millstream.kernels.relational.join_pairs import IS_NET
 from millstream.kernels.runtime.consolidate import net_of_columns
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.kernel import Round
@@ -122,6 +122,21 @@ def test_pairs_of_one_key_are_told_in_the_order_in_which_they_leave(by: tuple[st
     assert len(told) == 100 + 2 * 19
     assert told == sorted(told)
     assert kernel.cursor[IS_NET]
+
+
+@pytest.mark.parametrize("by", [(), ("b", "a")])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_rows_that_are_replaced_meet_partners_that_are_there_twice(
+    by: tuple[str, ...], *, is_left: bool
+) -> None:
+    """Also if they are of another key, if nothing changes, and if one is there once less."""
+    left: History = [(0, ("k", 0.0, f"a{n}"), 1 + n) for n in range(3)]
+    right: History = [(1, (key, 0.0, 1), 2) for key in "kl"]
+    some = left if is_left else right
+    row, other = some[-1][1], (("l", 0.0, "a") if is_left else ("k", 0.0, 7))
+    some += [(2, row, -1), (2, other, 3), (3, other, 0), (4, row, 1), (4, other, -3)]
+    some += [(5, row, -1), (5, row, 1), (6, row, -2)]
+    check(Join((("k", "k"),)), left, right, [3, END], by)
 
 
 @pytest.mark.parametrize("by", [("a", "b"), ("b", "a")])

@@ -21,7 +21,15 @@ from millstream.calculus.functions import Join
 from millstream.calculus.types import Kind, QueueType, Schema
 from millstream.kernels.relational import join_loop as loop
 from millstream.kernels.relational import keyed_blocks
-from millstream.kernels.relational.join_loop import KeyWords, Pairs, SideChanges
+from millstream.kernels.relational.join_pairs import (
+    CURSOR,
+    IS_NET,
+    NOW,
+    SIZE,
+    KeyWords,
+    Pairs,
+    SideChanges,
+)
 from millstream.kernels.relational.keyed_blocks import (
     HAS_NULLS,
     IS_STRICT,
@@ -160,7 +168,7 @@ class JoinKernel(Piecewise):
             and leads == sorted(leads, reverse=self.lead == 1)
             and set(by) <= set(leaves_by.leading)
         )
-        self.cursor = np.zeros(loop.CURSOR, np.int64)
+        self.cursor = np.zeros(CURSOR, np.int64)
         self.kept = (left.names, function.right_kept(right))
         self.blocks = BlockStore(_PATIENCE)
         self.parts = {
@@ -203,7 +211,7 @@ class JoinKernel(Piecewise):
     def _told(
         self, left: SideChanges, right: SideChanges, shown: tuple[WordsTold, ...], mark: int
     ) -> Iterator[tuple[Pairs, int]]:
-        cursor = self.cursor = np.zeros(loop.CURSOR, np.int64)
+        cursor = self.cursor = np.zeros(CURSOR, np.int64)
         rows = len(left.time) + len(right.time)
         size = min(self.room(rows), 8 * rows + _LEAST_ROOM)
         width = sum(len(t.words) for t in shown)
@@ -211,7 +219,7 @@ class JoinKernel(Piecewise):
         why = loop.FULL
         while why != loop.DONE:
             room = _room(size, width)
-            cursor[loop.SIZE], cursor[loop.IS_NET], why = 0, 1, loop.CROWDED
+            cursor[SIZE], cursor[IS_NET], why = 0, 1, loop.CROWDED
             while True:
                 numbers, free = self.blocks.blocks
                 keys = KeyBlocks(self.keys.table.records, self.keys.codec.width, numbers, free)
@@ -219,14 +227,14 @@ class JoinKernel(Piecewise):
                 if why != loop.CROWDED:
                     break
                 self.blocks.grow()
-            until = mark if why == loop.DONE else int(cursor[loop.NOW]) - 1
-            yield _filled(room, int(cursor[loop.SIZE])), until
+            until = mark if why == loop.DONE else int(cursor[NOW]) - 1
+            yield _filled(room, int(cursor[SIZE])), until
             size = self.room(rows)
 
     def _is_net(self) -> bool:
         """Whether the pairs that were told last need not be consolidated where they leave."""
         is_strict = self.blocks.notes[:, IS_STRICT].all()
-        return bool(self.leave_in_order and is_strict and self.cursor[loop.IS_NET])
+        return bool(self.leave_in_order and is_strict and self.cursor[IS_NET])
 
     def _batch(self, pairs: Pairs, shown: tuple[WordsTold, ...]) -> Batch:
         keys, left, right = (words.vectors(pairs.words) for words in shown)

@@ -8,15 +8,33 @@ there once, these are whole runs: one row of a side with rows of the other that 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from millstream.compiled import inlined, tight
+from millstream.kernels.relational.join_few import change_few
+from millstream.kernels.relational.join_pairs import (
+    AT_LEFT,
+    AT_RIGHT,
+    IS_IN_ORDER,
+    IS_NET,
+    NOW,
+    PARTNER,
+    SIZE,
+    STAGE,
+    TOUCHED_LEAD,
+    TOUCHED_OTHER,
+    TURN,
+    KeyWords,
+    Pairs,
+    SideChanges,
+    prefetch_change,
+    tell_common,
+    tell_run,
+)
 from millstream.kernels.relational.keyed_blocks import (
     MULTIPLES,
     PATIENCE,
-    InOrder,
     KeyBlocks,
-    block_of,
     count_of,
     first_of,
     place_of,
@@ -24,17 +42,7 @@ from millstream.kernels.relational.keyed_blocks import (
     take_row,
 )
 from millstream.kernels.relational.keyed_lists import BEFORE, ROWS, count_before, is_touched
-from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
-from millstream.kernels.runtime.hashing import NEXT as SOON
 from millstream.plan.batch import Array
-
-#: Where the loop stands: the next change of each side, the instant, and what is to be done of it
-#: next; how many rows of the leading side it changes, and of the other; which of them (those first)
-#: is looked at, and how many of its partners have been; whether the instant is told in order, how
-#: much has been told, and whether all of that is net and in order, as far as rows are.
-AT_LEFT, AT_RIGHT, NOW, STAGE, TOUCHED_LEAD, TOUCHED_OTHER, TURN, PARTNER = range(8)
-IS_IN_ORDER, SIZE, IS_NET = range(8, 11)
-CURSOR = 11
 
 #: To find the next instant, to see how it can be told, to tell what goes (and to take rows out), to
 #: put rows in, to tell what comes.
@@ -45,103 +53,6 @@ DONE, FULL, CROWDED = range(3)
 
 #: Of an instant that changes more rows of a key than this all rows are looked at to find these.
 _FEW = 12
-
-
-class SideChanges(NamedTuple):
-    """The changes of one side; `touched` and `places` are room for the rows one instant changes.
-
-    `records` has the rows by number, the number of their key first; `extra` is where in a record
-    the words of the loop begin. Its `words` go to those `columns` of what is told. What is
-    known of all rows is in `notes`.
-    """
-
-    number: int
-    time: Array
-    rows: Array
-    weight: Array
-    touched: Array
-    places: Array
-    records: Array
-    extra: int
-    order: InOrder
-    notes: Array
-    words: Array
-    columns: Array
-
-
-class KeyWords(NamedTuple):
-    """Which words of a key go to which columns of what is told."""
-
-    words: Array
-    columns: Array
-
-
-class Pairs(NamedTuple):
-    """Room for what is told: instants, weights, and columns of words."""
-
-    time: Array
-    weight: Array
-    words: Array
-
-
-# --- telling ----------------------------------------------------------------------------
-
-
-@inlined
-def _put(record: Array, words: Array, columns: Array, at: Any, out: Pairs) -> None:
-    """The words of a record, once."""
-    for j in range(words.size):
-        out.words[columns[j], at] = record[words[j]]
-
-
-@inlined
-def _repeat(record: Array, words: Array, columns: Array, start: Any, end: Any, out: Pairs) -> None:
-    """The words of a record, as often as there is room from one place to another."""
-    for j in range(words.size):
-        word, column = record[words[j]], out.words[columns[j], start:end]
-        for i in range(column.size):
-            column[i] = word
-
-
-@inlined
-def _gather(side: SideChanges, rows: Array, start: Any, out: Pairs) -> None:
-    """The words of rows whose numbers lie side by side."""
-    for j in range(side.words.size):
-        word, column = side.words[j], out.words[side.columns[j], start : start + rows.size]
-        for i in range(rows.size):
-            column[i] = side.records[rows[i], word]
-
-
-@inlined
-def _tell_run(
-    row: Any, side: SideChanges, partners: Array, other: SideChanges, size: Any, out: Pairs
-) -> Any:
-    """Tell a row with rows of the other side, but for what is common to more."""
-    if partners.size == 1:
-        _put(side.records[row], side.words, side.columns, size, out)
-        _put(other.records[partners[0]], other.words, other.columns, size, out)
-    else:
-        _repeat(side.records[row], side.words, side.columns, size, size + partners.size, out)
-        _gather(other, partners, size, out)
-    return size + partners.size
-
-
-@inlined
-def _tell_common(
-    key: Any, keys: KeyBlocks, common: KeyWords, change: Any, start: Any, end: Any, out: Pairs
-) -> None:
-    """What all pairs of a key from one place to another have in common."""
-    now, weight = change
-    if end - start == 1:
-        out.time[start], out.weight[start] = now, weight
-        _put(keys.records[key], common.words, common.columns, start, out)
-        return
-    times, weights = out.time[start:end], out.weight[start:end]
-    for i in range(times.size):
-        times[i] = now
-    for i in range(weights.size):
-        weights[i] = weight
-    _repeat(keys.records[key], common.words, common.columns, start, end, out)
 
 
 @inlined
@@ -205,14 +116,14 @@ def _tell_in_order(
         end = lead.places[k] if k < turning else leaders.size
         # Rows that stay meet the others that turn, one that turns all of them.
         if others == 1 and at < end:
-            size = _tell_run(turned[0], other, leaders[at:end], lead, size, out)
+            size = tell_run(turned[0], other, leaders[at:end], lead, size, out)
         elif others > 1:
             for i in range(at, end):
-                size = _tell_run(leaders[i], lead, turned, other, size, out)
+                size = tell_run(leaders[i], lead, turned, other, size, out)
         if k < turning:
-            size = _tell_run(leaders[end], lead, partners, other, size, out)
+            size = tell_run(leaders[end], lead, partners, other, size, out)
         at = end + 1
-    _tell_common(key, keys, common, (cursor[NOW], sign), start, size, out)
+    tell_common(key, keys, common, (cursor[NOW], sign), start, size, out)
     lead.notes[PATIENCE] += size - start
     other.notes[PATIENCE] += size - start
     cursor[SIZE] = size
@@ -252,8 +163,8 @@ def _tell_each(
                 if size == out.time.size:
                     cursor[SIZE] = size
                     return False
-                _tell_run(row, side, partners[at : at + 1], other, size, out)
-                _tell_common(key, keys, common, (cursor[NOW], weight), size, size + 1, out)
+                tell_run(row, side, partners[at : at + 1], other, size, out)
+                tell_common(key, keys, common, (cursor[NOW], weight), size, size + 1, out)
                 size += 1
         cursor[PARTNER] = at + 1
     cursor[SIZE] = size
@@ -281,8 +192,8 @@ def _tell_row(
     else:
         start, at = cursor[SIZE], cursor[PARTNER]
         more = min(partners.size - at, out.time.size - start)
-        size = _tell_run(row, side, partners[at : at + more], other, start, out)
-        _tell_common(key, keys, common, (cursor[NOW], sign), start, size, out)
+        size = tell_run(row, side, partners[at : at + more], other, start, out)
+        tell_common(key, keys, common, (cursor[NOW], sign), start, size, out)
         cursor[SIZE], cursor[PARTNER] = size, at + more
         if at + more < partners.size:
             return False
@@ -322,26 +233,12 @@ def _next_instant(left: Array, right: Array, cursor: Array) -> Any:
 
 
 @inlined
-def _prefetch(side: SideChanges, other: SideChanges, at: Any, keys: KeyBlocks) -> None:
-    """Ask for what a later change of a side will need."""
-    if at + FAR < side.rows.size:
-        prefetch(side.records, side.rows[at + FAR])
-        prefetch(keys.records, side.records[side.rows[at + NEAR], 0])
-        key = side.records[side.rows[at + SOON], 0]
-        start, is_single = block_of(key, other.number, keys)
-        if is_single:
-            prefetch(other.records, start)
-        else:
-            prefetch(keys.numbers, start)
-
-
-@inlined
-def _touch(side: SideChanges, other: SideChanges, start: Any, now: Any, keys: KeyBlocks) -> Any:
+def _touch(side: SideChanges, start: Any, now: Any, keys: KeyBlocks) -> Any:
     """Count the changes of an instant; where they end, and how many rows they change."""
     records, extra = side.records, side.extra
     count, i = 0, start
     while i < side.time.size and side.time[i] == now:
-        _prefetch(side, other, i, keys)
+        prefetch_change(side, i, keys)
         row = side.rows[i]
         if records[row, extra + BEFORE] == 0:
             records[row, extra + BEFORE] = 2 * records[row, extra + ROWS] + 1
@@ -418,8 +315,8 @@ def _begin(
         if not _next_instant(left.time, right.time, cursor):
             return False
         now = cursor[NOW]
-        cursor[AT_LEFT], touched_left = _touch(left, right, cursor[AT_LEFT], now, keys)
-        cursor[AT_RIGHT], touched_right = _touch(right, left, cursor[AT_RIGHT], now, keys)
+        cursor[AT_LEFT], touched_left = _touch(left, cursor[AT_LEFT], now, keys)
+        cursor[AT_RIGHT], touched_right = _touch(right, cursor[AT_RIGHT], now, keys)
     is_left = lead.number == 0
     cursor[TOUCHED_LEAD] = touched_left if is_left else touched_right
     cursor[TOUCHED_OTHER] = touched_right if is_left else touched_left
@@ -482,38 +379,6 @@ def _settle(side: SideChanges, count: Any) -> None:
         side.records[row, side.extra + BEFORE] = 0
 
 
-@inlined
-def _change_alone(side: SideChanges, other: SideChanges, keys: KeyBlocks, work: Any) -> Any:
-    """Take in the only row that an instant changes, and tell it; False if that is not done.
-
-    Most instants are of this kind, and then nothing has to be asked of any other row.
-    """
-    cursor, common, out = work
-    row, size = side.touched[0], cursor[SIZE]
-    key = side.records[row, 0]
-    count, now = count_of(key, other.number, keys), side.records[row, side.extra + ROWS]
-    are_single = side.notes[MULTIPLES] == 0 and other.notes[MULTIPLES] == 0
-    if count != 0 and (not are_single or count > out.time.size - size):
-        return False
-    if count_before(side, row) == 0 and not put_row(row, side, keys):
-        return False
-    if count != 0:
-        first = first_of(key, other.number, keys)
-        end = _tell_run(row, side, keys.numbers[first : first + count], other, size, out)
-        sign = 1 if now != 0 else -1
-        _tell_common(key, keys, common, (cursor[NOW], sign), size, end, out)
-        cursor[SIZE] = end
-        if side.order.is_text.size + other.order.is_text.size == 0:
-            cursor[IS_NET] = 0
-        else:
-            side.notes[PATIENCE] += count
-            other.notes[PATIENCE] += count
-    if now == 0:
-        take_row(row, side, keys)
-    _settle(side, 1)
-    return True
-
-
 @tight
 def join_changes(
     left: SideChanges,
@@ -528,17 +393,11 @@ def join_changes(
     lead, other = (left, right) if lead_number == 0 else (right, left)
     work = (cursor, common, out)
     while True:
-        if cursor[STAGE] == BEGIN and not _begin(left, right, lead, keys, cursor):
-            return DONE
+        if cursor[STAGE] == BEGIN:
+            change_few(left, right, keys, work)
+            if not _begin(left, right, lead, keys, cursor):
+                return DONE
         touched = (cursor[TOUCHED_LEAD], cursor[TOUCHED_OTHER])
-        if cursor[STAGE] == ENTERING and touched[0] + touched[1] == 1:
-            if touched[0] == 1:
-                is_done = _change_alone(lead, other, keys, work)
-            else:
-                is_done = _change_alone(other, lead, keys, work)
-            if is_done:
-                cursor[STAGE] = BEGIN
-                continue
         if cursor[STAGE] == ENTERING and not _enter(lead, other, touched, keys, (cursor, out)):
             return FULL
         if cursor[STAGE] == GOING:

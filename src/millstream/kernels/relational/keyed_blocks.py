@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from millstream.compiled import inlined
-from millstream.kernels.runtime.hashing import grown
+from millstream.kernels.runtime.hashing import grown, natural
 from millstream.kernels.runtime.kernel import State
 from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.plan.batch import Array
@@ -233,9 +233,22 @@ def _place_for(row: Any, first: Any, count: Any, side: Any, numbers: Array) -> A
 
 
 @inlined
+def can_put(row: Any, side: Any, keys: KeyBlocks) -> Any:
+    """Whether there is memory to put a row to those of its key."""
+    shape = keys.records[
+        natural(side.records[row, 0]), keys.extra + SHAPE + SIDE_WORDS * side.number
+    ]
+    power, count = shape & _POWER, shape >> _COUNT_AT
+    is_full = ((shape >> _EMPTY_AT) & _EMPTY) + count == 1 << power
+    if not is_full or 2 * count <= 1 << power:
+        return True
+    return keys.free[power + 1] != 0 or keys.free[_TOP] + (2 << power) <= keys.numbers.size
+
+
+@inlined
 def put_row(row: Any, side: Any, keys: KeyBlocks) -> Any:
     """Put a row to those of its key; False if there is no memory, to be done again."""
-    key, at = side.records[row, 0], keys.extra + SIDE_WORDS * side.number
+    key, at = natural(side.records[row, 0]), keys.extra + SIDE_WORDS * side.number
     shape = keys.records[key, at + SHAPE]
     power, count = shape & _POWER, shape >> _COUNT_AT
     if count == 0:
@@ -249,7 +262,7 @@ def put_row(row: Any, side: Any, keys: KeyBlocks) -> Any:
                 return False
             power, empty = wanted, 0
         start, numbers = keys.records[key, at + START], keys.numbers
-        first = start + empty
+        first = natural(start + empty)
         place = _place_for(row, first, count, side, numbers)
         if place == count or empty == 0 or 2 * place >= count:
             for i in range(count - place):
@@ -270,12 +283,12 @@ def put_row(row: Any, side: Any, keys: KeyBlocks) -> Any:
 @inlined
 def place_of(row: Any, side: Any, keys: KeyBlocks) -> Any:
     """Behind how many rows of its key a row is; it is looked for from where it was put."""
-    key, at = side.records[row, 0], keys.extra + SIDE_WORDS * side.number
+    key, at = natural(side.records[row, 0]), keys.extra + SIDE_WORDS * side.number
     shape = keys.records[key, at + SHAPE]
     count, empty = shape >> _COUNT_AT, (shape >> _EMPTY_AT) & _EMPTY
     if shape & _POWER == 0:
         return 0
-    first = keys.records[key, at + START] + empty
+    first = natural(keys.records[key, at + START] + empty)
     up = min(max(side.records[row, side.extra + PLACE] - empty, 0), count - 1)
     down = up
     while True:
@@ -292,7 +305,7 @@ def place_of(row: Any, side: Any, keys: KeyBlocks) -> Any:
 @inlined
 def take_row(row: Any, side: Any, keys: KeyBlocks) -> None:
     """Take a row from those of its key."""
-    key, at = side.records[row, 0], keys.extra + SIDE_WORDS * side.number
+    key, at = natural(side.records[row, 0]), keys.extra + SIDE_WORDS * side.number
     shape, start = keys.records[key, at + SHAPE], keys.records[key, at + START]
     power, count, empty = shape & _POWER, shape >> _COUNT_AT, (shape >> _EMPTY_AT) & _EMPTY
     keys.records[key, keys.extra + KEY_ROWS] -= 1
@@ -301,7 +314,7 @@ def take_row(row: Any, side: Any, keys: KeyBlocks) -> None:
         _set(at, key, 0, (0, 0, 0), keys)
         return
     place, numbers = place_of(row, side, keys), keys.numbers
-    first, last = start + empty, count - 1
+    first, last = natural(start + empty), natural(count - 1)
     cost = min(place, last - place) >> _QUICK
     if side.order.is_text.size == 0 or cost > side.notes[PATIENCE]:
         moved = numbers[first + last]

@@ -61,6 +61,21 @@ def _define_prefetch(typing_context: Any, array: Any, row: Any) -> Any:
 #: row need not exist. A loop over rows in no order else waits for memory at each of them.
 prefetch: Any = intrinsic(_define_prefetch)
 
+
+def _define_natural(typing_context: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
+        assume = builder.module.declare_intrinsic("llvm.assume", (), kind)
+        builder.call(assume, [builder.icmp_signed(">=", args[0], ir.IntType(64)(0))])
+        return args[0]
+
+    return types.int64(types.int64), generate
+
+
+#: `natural(number)` is the number, of which it is known that it is not less than zero. Numba looks
+#: at each index whether it counts from the end; at one of these it need not.
+natural: Any = intrinsic(_define_natural)
+
 #: How many rows ahead of a loop memory is asked for, when it is reached in several steps.
 FAR, NEAR, NEXT = 24, 12, 6
 
