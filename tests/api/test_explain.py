@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from millstream import api
-from millstream.engine.layout import DEFAULT_BUCKETS
 from millstream.errors import UsageError
 
 TWO_STAGES = """
@@ -29,7 +28,7 @@ def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_plac
     lines = [line for line in explained(TWO_STAGES).splitlines() if not line.startswith("  ")]
     assert [
         "exchange: in, by k",
-        f"stage 1, on {DEFAULT_BUCKETS} buckets",
+        "stage 1, on buckets, two for each worker",
         "exchange: out.parts, all rows to one place",
         "stage 2, on one bucket",
         "to the driver, by time: out",
@@ -97,7 +96,7 @@ def test_what_is_made_in_one_place_for_its_order_is_named() -> None:
 def test_json_has_the_exchanges_of_each_stage() -> None:
     records = json.loads(explained(TWO_STAGES, "json"))
     first, last = records[0], records[-1]
-    assert (1, DEFAULT_BUCKETS, {"in": "k"}) == (
+    assert (1, "two for each worker", {"in": "k"}) == (
         first["stage"], first["buckets"], first["exchanges"],
     )  # fmt: skip
     assert (2, 1, {"out.parts": "nothing: all rows together"}) == (
@@ -108,7 +107,7 @@ def test_json_has_the_exchanges_of_each_stage() -> None:
 def test_the_picture_has_a_box_for_each_exchange() -> None:
     picture = explained(TWO_STAGES, "svg")
     assert 2 == picture.count(">exchange<")
-    assert f"stage 1, {DEFAULT_BUCKETS} buckets" in picture
+    assert "stage 1, buckets, two for each worker" in picture
 
 
 def test_an_input_that_is_an_output_passes_through_a_stage_without_steps() -> None:

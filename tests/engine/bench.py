@@ -107,7 +107,7 @@ class Bench:
         ]  # fmt: skip
         self.spec = SourceSpec(
             tuple(specs), checkpoint, partitions, buckets, len(self.layout.stages), batch_bytes,
-            has_ticks=True, is_following=is_following, piece_bytes=piece_bytes,
+            instants=self.layout.instants(), is_following=is_following, piece_bytes=piece_bytes,
         )  # fmt: skip
         self.planner = Planner(self.spec, self.files, clock)
         self.last = last_manifest(self.files) or first_manifest(program)

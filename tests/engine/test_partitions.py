@@ -15,7 +15,6 @@ import pytest
 from millstream.cold import Start
 from millstream.engine.batches import Batches
 from millstream.engine.job import Job, Progress, Report
-from millstream.engine.layout import DEFAULT_BUCKETS
 from millstream.engine.local import batches as local
 from millstream.engine.planning import ReadingTask
 from millstream.engine.reading import ShareTask
@@ -55,9 +54,7 @@ def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings, Start 
     def run(
         job: Job, progress: Progress, checkpoint: Path, settings: Settings, _: Start | None
     ) -> Report:
-        spread = replace(
-            settings, partitions=partitions, buckets=DEFAULT_BUCKETS, is_together=False
-        )
+        spread = replace(settings, partitions=partitions, buckets=16, is_together=False)
         with checkpoint_folder(checkpoint) as place:
             return InTasks(Batches(job, progress, place, spread)).to_the_end()
 

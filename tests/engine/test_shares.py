@@ -35,7 +35,7 @@ def spec_for(endings: list[str], partitions: int) -> SourceSpec:
     ]
     return SourceSpec(
         tuple(inputs), Path(), partitions, 4, 1, 1 << 30,
-        has_ticks=False, is_following=False, piece_bytes=PIECE,
+        instants=(frozenset(),), is_following=False, piece_bytes=PIECE,
     )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from millstream.calculus.functions import Rstream
 from millstream.calculus.text import render
 from millstream.engine.aside import Aside
 from millstream.engine.checkpoint import REBUILD, STATE, Checkpoint, Record
@@ -26,7 +25,7 @@ from millstream.engine.delivery import Delivery
 from millstream.engine.inputs import Inputs
 from millstream.engine.job import BatchFigures, Job, Progress, Report
 from millstream.engine.layout import (
-    DEFAULT_BUCKETS,
+    BUCKETS_OF_A_WORKER,
     Choice,
     Description,
     Layout,
@@ -127,7 +126,8 @@ class Batches:
         """As many as asked for; copies are kept once by each worker."""
         if self.settings.buckets is not None:
             return self.settings.buckets
-        return self.settings.partitions if self.layout.choice.copied else DEFAULT_BUCKETS
+        of_a_worker = 1 if self.layout.choice.copied else BUCKETS_OF_A_WORKER
+        return of_a_worker * self.settings.partitions
 
     @contextmanager
     def running(self) -> Iterator[SourceSpec]:
@@ -184,11 +184,10 @@ class Batches:
             target = self.layout.targets.get(one.name, NOWHERE)
             queue = self.layout.number(one.name)
             specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
-        has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return SourceSpec(
             tuple(specs), self.inputs.root, self.description.partitions,
             self.description.buckets, len(self.layout.stages), self.settings.batch_bytes,
-            has_ticks, self.job.is_following,
+            self.layout.instants(), self.job.is_following,
         )  # fmt: skip
 
     def due(self, spec: SourceSpec) -> Iterator[list[ReadingTask]]:

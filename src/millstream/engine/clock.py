@@ -17,6 +17,8 @@ import numpy as np
 from millstream.calculus.graph import Input
 from millstream.plan.batch import Array
 
+NO_INSTANTS: Array = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class SeenOfInput:
@@ -79,7 +81,7 @@ class Clock:
                         behind[one.name] = max(behind.get(one.name, 0), furthest)
                 instants.append(some)
                 largest = _larger(largest, segment.largest)
-            ticks[one.name] = np.concatenate([np.zeros(0, np.int64), *instants])
+            ticks[one.name] = np.concatenate([NO_INSTANTS, *instants])
             known.append(SeenOfInput(largest, silent.get(number, before[number].is_silent)))
         mark = _mark(inputs, known)
         is_over = mark is not None and all(k.is_silent for k in known)
@@ -111,6 +113,19 @@ def _mark(inputs: Sequence[Input], known: Sequence[SeenOfInput]) -> int | None:
 
 
 def segment_of(record: Mapping[str, Any]) -> Segment:
+    ticks = instants_told(*record["ticks"])
     return Segment(
-        record["input"], record["number"], record["largest"], record["ticks"], record["oldest_late"]
+        record["input"], record["number"], record["largest"], ticks, record["oldest_late"]
     )
+
+
+def told_instants(ascending: Array) -> tuple[int, Array]:
+    """Instants as tasks tell them: the first, and the steps from each to the next, in few bytes."""
+    if not len(ascending):
+        return 0, NO_INSTANTS
+    steps = np.diff(ascending, prepend=ascending[0])
+    return int(ascending[0]), steps.astype(np.min_scalar_type(int(steps.max())))
+
+
+def instants_told(first: int, steps: Array) -> Array:
+    return first + np.cumsum(steps, dtype=np.int64)

@@ -19,10 +19,12 @@ from millstream.plan.first_parts import ALL, firsts_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.net_blocks import nets_in_blocks
 from millstream.plan.spreading import best_spread, chained, estimate
-from millstream.plan.stages import Spread, Stage, all_together, spread
+from millstream.plan.stages import NEWEST_RULES, Spread, Stage, all_together, spread
 from millstream.plan.steps import Plan, Step, make_plan
 
-DEFAULT_BUCKETS = 16
+#: Every bucket has kernels of its own, which take their time for few rows too; with two for each
+#: worker, twice as many workers can take up a checkpoint.
+BUCKETS_OF_A_WORKER = 2
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,13 @@ class Choice:
     runs_ahead: bool = False
     #: What of all rows is made of that of each bucket.
     cuts: frozenset[str] = frozenset()
+    #: The rules by which stages are made.
+    generation: int = NEWEST_RULES
 
     def written(self) -> dict[str, Any]:
         written = {"together": self.is_together, "copied": sorted(self.copied)}
         written |= {"ahead": True} if self.runs_ahead else {}
+        written |= {"generation": self.generation} if self.generation else {}
         return written | ({"cuts": sorted(self.cuts)} if self.cuts else {})
 
     @staticmethod
@@ -48,7 +53,8 @@ class Choice:
         copied = frozenset(record["copied"])
         # Once only first rows were, which was written in another way.
         cuts = record.get("cuts", ["tops"] if record.get("tops") else [])
-        return Choice(record["together"], copied, record.get("ahead", False), frozenset(cuts))
+        is_ahead, generation = record.get("ahead", False), record.get("generation", 0)
+        return Choice(record["together"], copied, is_ahead, frozenset(cuts), generation)
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,15 @@ class Layout:
         """Whether every bucket of its stage does the same."""
         return bool(step.inputs) and self.everywhere.issuperset(step.inputs)
 
+    def instants(self) -> tuple[frozenset[int], ...]:
+        """For each stage the inputs whose instants it looks at, by declaration."""
+        behind = self.plan.inputs_behind()
+        looking = [
+            [q for step in stage.steps if step.looks_at_instants for q in step.inputs]
+            for stage in self.stages
+        ]
+        return tuple(frozenset().union(*(behind[q] for q in queues)) for queues in looking)
+
     @property
     def outputs(self) -> tuple[str, ...]:
         """The order in which results are numbered: the same in all layouts of a program."""
@@ -179,7 +194,8 @@ def layout_as(program: Program, choice: Choice) -> Layout:
     if not choice.is_together:
         parted = in_parts(program, choice.cuts)
         plan = make_plan(parted, why_not, ranks_all=True)
-        return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
+        chain = spread(plan, copied=choice.copied, generation=choice.generation)
+        return _laid_out(chained(chain), choice)
     # In one place nothing need be by parts.
     unspread = spread(make_plan(program, why_not, ranks_all=True))
     together = Spread(unspread.plan, (all_together(unspread.stages, unspread.plan),))

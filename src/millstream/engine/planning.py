@@ -27,7 +27,7 @@ from millstream.engine.arrangement import DONE, Arrangement, name_of, path_of
 from millstream.engine.manifest import Manifest, last_manifest
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.storage.codec import DamagedState, encode
-from millstream.engine.storage.files import LocalFiles
+from millstream.engine.storage.files import Files, LocalFiles
 from millstream.engine.storage.records import missing, read_record, write_record
 from millstream.errors import MillstreamError
 
@@ -44,6 +44,12 @@ Plan = dict[str, Any]
 
 def plan_name(seq: int) -> str:
     return f"sources/{seq:09}.plan"
+
+
+def planned(files: Files, seq: int) -> Plan:
+    """A plan as it was written down."""
+    plan: Plan = read_record(files, plan_name(seq))
+    return plan
 
 
 @dataclass
@@ -98,13 +104,7 @@ class Planner:
 
     def tasks(self, seq: int) -> list[ReadingTask]:
         """The tasks of a batch that has been planned."""
-        plan = self._planned(seq)
-        cut = shares(self.spec, plan)
-        return [
-            ReadingTask(seq, number, len(cut), share, plan["floor"], plan["largest"],
-                        plan["silent"], {} if number else plan["refused"])
-            for number, share in enumerate(cut)
-        ]  # fmt: skip
+        return tasks_of(self.spec, seq, self._planned(seq))
 
     def _is_planned(self, seq: int) -> bool:
         if self._made is not None:  # nobody else plans
@@ -114,8 +114,7 @@ class Planner:
     def _planned(self, seq: int) -> Plan:
         if self._made is not None and self._made[0] == seq:
             return self._made[1]
-        plan: Plan = read_record(self.files, plan_name(seq))
-        return plan
+        return planned(self.files, seq)
 
     def _plan(self, seq: int) -> Plan | None:
         before = self._planned(seq - 1) if seq else None
@@ -419,6 +418,16 @@ class ReadingTask:
     silent: dict[str, bool]
     #: Files that cannot be read, by input: (file, line, reason).
     refused: dict[str, list[Any]]
+
+
+def tasks_of(spec: SourceSpec, seq: int, plan: Plan) -> list[ReadingTask]:
+    """The tasks of a plan."""
+    cut = shares(spec, plan)
+    return [
+        ReadingTask(seq, number, len(cut), share, plan["floor"], plan["largest"],
+                    plan["silent"], {} if number else plan["refused"])
+        for number, share in enumerate(cut)
+    ]  # fmt: skip
 
 
 def file_of(spec: SourceSpec, input_spec: InputSpec, path: str) -> Path | None:

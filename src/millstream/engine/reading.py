@@ -16,6 +16,7 @@ from millstream.connectors.chunks import Chunk
 from millstream.connectors.pieces import Piece, open_piece
 from millstream.engine.ahead import Reading, told_of
 from millstream.engine.buckets import parts
+from millstream.engine.clock import NO_INSTANTS, told_instants
 from millstream.engine.messages import Message, Sent
 from millstream.engine.parcels import LATE, Parcel, packed
 from millstream.engine.planning import ReadingTask, file_of
@@ -51,6 +52,9 @@ class SegmentWriter:
         self.accepted: list[tuple[int, int, Batch]] = []
         self.late: list[Batch] = []
         self.oldest_late: int | None = None
+        #: Whether a stage looks at its instants; what was always there makes none.
+        is_looked_at = any(input_spec.declaration in some for some in spec.instants)
+        self.is_ticking = is_looked_at and not input_spec.input.is_read_once
         self.ticks: list[Array] = []
         self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0, "behind": 0}
         self.rejected: list[list[Any]] = []
@@ -83,7 +87,7 @@ class SegmentWriter:
             accepted = accepted.take(np.flatnonzero(~is_old))
         self._add_late(late)
         self.counts["accepted"] += len(accepted)
-        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
+        if self.is_ticking and len(accepted):
             self.ticks.append(distinct_times(accepted.time))
         if self.reading is not None and len(accepted):
             self.reading.take(accepted)
@@ -105,10 +109,10 @@ class SegmentWriter:
             self.late.append(late)
 
     def told(self, parcels: list[Parcel]) -> dict[str, Any]:
-        ticks = distinct_times(np.concatenate([np.zeros(0, np.int64), *self.ticks]))
+        ticks = distinct_times(np.concatenate([NO_INSTANTS, *self.ticks]))
         return {
             "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
-            "ticks": ticks, "oldest_late": self.oldest_late,
+            "ticks": told_instants(ticks), "oldest_late": self.oldest_late,
             "parcels": [p.written() for p in parcels],
         }  # fmt: skip
 
@@ -136,8 +140,8 @@ def sent(
         late += [(0, LATE - segment.one.declaration, batch) for batch in segment.late]
     for stage in range(spec.stages):
         mine = [
-            t if s.one.target == stage else {**t, "parcels": []}
-            for s, t in zip(segments, records, strict=True)
+            _for_stage(spec, stage, segment.one, record)
+            for segment, record in zip(segments, records, strict=True)
         ]
         message: Message = {"from": origin, "segments": mine, "silent": silent}
         if readings:
@@ -153,6 +157,16 @@ def sent(
         **more,
     }
     return [*messages, (spec.stages, done)]
+
+
+def _for_stage(
+    spec: SourceSpec, stage: int, of: InputSpec, record: dict[str, Any]
+) -> dict[str, Any]:
+    """What a stage is told of a segment: all of them how far time is."""
+    unused: dict[str, Any] = {} if of.target == stage else {"parcels": []}
+    if of.declaration not in spec.instants[stage]:
+        unused["ticks"] = told_instants(NO_INSTANTS)
+    return record | unused
 
 
 class ShareTask:

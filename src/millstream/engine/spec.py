@@ -44,7 +44,8 @@ class SourceSpec:
     buckets: int
     stages: int
     batch_bytes: int
-    has_ticks: bool
+    #: For each stage the inputs whose instants it looks at, by declaration.
+    instants: tuple[frozenset[int], ...]
     is_following: bool
     #: A batch of more bytes than this is read by several tasks, in pieces of this size.
     piece_bytes: int = 4 << 20

@@ -83,7 +83,7 @@ def _laid(layout: Layout, several: int | str) -> tuple[_Laid, ...]:
 
 
 def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
-    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for, with_ahead
+    from millstream.engine.layout import layout_for, with_ahead
     from millstream.plan.spreading import LONGEST_CHAIN
 
     layout = with_ahead(layout_for(program, sizes))
@@ -98,7 +98,7 @@ def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
             "made in one place, so that the rows of an instant keep their order: "
             + ", ".join(sorted(layout.plan.placed))
         )
-    several = "one for each worker" if layout.choice.copied else DEFAULT_BUCKETS
+    several = "one for each worker" if layout.choice.copied else "two for each worker"
     ahead = tuple(_Laid(0, Stage((), one.steps), WHERE_READ) for one in layout.ahead)
     return _Shown(layout.plan, (*ahead, *_laid(layout, several)), tuple(remarks))
 

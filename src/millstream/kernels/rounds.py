@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from millstream.calculus.ending import OVER, ending
-from millstream.calculus.functions import Rstream
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.tables import END_OF_TIME
 from millstream.kernels import watch
@@ -55,7 +54,7 @@ class StepRunner:
             if kernel.rests
         }
         self.figures = [StepFigures() for _ in self.steps]
-        self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
+        self.has_ticks = any(step.looks_at_instants for step in plan.steps)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -194,7 +193,7 @@ class StepRunner:
         )
 
     def _ticks(self, step: Step, ticks: dict[str, Array]) -> Array:
-        if not any(isinstance(op.function, Rstream) for op in step.operators):
+        if not step.looks_at_instants:
             return NO_TICKS
         names = self.plan.program.input_names
         behind = frozenset().union(*(self.behind[q] for q in step.inputs))

@@ -30,6 +30,7 @@ from millstream.calculus.functions import (
     Map,
     Merge,
     Range,
+    Rstream,
     Top,
 )
 from millstream.calculus.graph import Operator
@@ -74,8 +75,16 @@ class Rules:
     """What steps of a plan ask of the places of their inputs."""
 
     def __init__(
-        self, plan: Plan, placed: frozenset[str], copied: frozenset[str], *, can_ask: bool
+        self,
+        plan: Plan,
+        placed: frozenset[str],
+        copied: frozenset[str],
+        *,
+        can_ask: bool,
+        is_first: bool = False,
     ) -> None:
+        #: Whether they are those of the first generation.
+        self.is_first = is_first
         self.types = plan.program.queue_types()
         self.placed = placed
         self.inputs_behind = inputs_of_queues(plan)
@@ -141,6 +150,9 @@ class Rules:
                 return RowsPlace(How.SHARED, behind)
             case Aggregate() | Top(), [How.SHARED] if self._is_first_of_parts(op, given[0], keys):
                 return RowsPlace(How.SHARED, behind)
+            case Rstream(), [How.SHARED] if not self.is_first and self._returns(given[0], keys):
+                # Each bucket tells its own part of the bag; together they are all of it.
+                return RowsPlace(How.SHARED, behind, self._origins(op, given))
             case Distinct(), [How.SHARED] if op.id in self.answered:
                 return RowsPlace(How.COVERING, behind)
             case (
@@ -168,12 +180,12 @@ class Rules:
         return op.id in self.partial and not place.origins.keys() >= set(op.function.by)
 
     def _is_first_of_parts(self, op: Operator, place: RowsPlace, keys: Mapping[str, Key]) -> bool:
-        """Whether each bucket can tell what is first of its own rows.
+        """Whether each bucket can tell what is first of its own rows."""
+        return op.id in self.firsts and self._returns(place, keys)
 
-        What goes must be where it came: it enters by a key, or from outside.
-        """
-        returns = all(keys[e] is not None or e in self.inputs for e in place.behind)
-        return op.id in self.firsts and returns
+    def _returns(self, place: RowsPlace, keys: Mapping[str, Key]) -> bool:
+        """Whether what goes is where it came: it enters by a key, or from outside."""
+        return all(keys[e] is not None or e in self.inputs for e in place.behind)
 
     def _meet(self, op: Operator, given: list[RowsPlace], keys: dict[str, Key]) -> bool:
         """Whether the rows that must be together are, or will be by keys that are still open."""

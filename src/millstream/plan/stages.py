@@ -7,7 +7,7 @@ or where they can be made to be (see `placing`); otherwise its inputs enter a st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 
@@ -62,6 +62,10 @@ class Copying:
 
 
 NOTHING = Copying()
+#: The rules by which stages are made; a checkpoint goes on by those that it was begun by. By the
+#: first ones rows never came to others that stay, `Rstream` had equal rows in one bucket, and the
+#: first step that asked for a key of an input had it, whatever others could do with.
+NEWEST_RULES = 1
 
 
 def stages_of(plan: Plan) -> tuple[Stage, ...]:
@@ -69,18 +73,51 @@ def stages_of(plan: Plan) -> tuple[Stage, ...]:
     return spread(plan).stages
 
 
-def spread(plan: Plan, copying: Copying = NOTHING, copied: frozenset[str] = frozenset()) -> Spread:
+def spread(
+    plan: Plan,
+    copying: Copying = NOTHING,
+    copied: frozenset[str] = frozenset(),
+    generation: int = NEWEST_RULES,
+) -> Spread:
     """The stages of a plan, with some inputs copied, and those that had better be.
 
     Items of one instant can be put back into their order by rank, or by their values where they
     come from a relation. Whatever else leaves its place for one where its order is seen is made
     in one place, and ranked there: the plan says what that is.
+
+    A step that comes early asks for what it would like best. Once it is known what later ones have
+    inputs by, that may do for it as well: then less changes its place.
     """
+    first = _spread(plan, copying, copied, generation, {})
+    wanted = {q: key for stage in first.stages for q, key in stage.keys if isinstance(key, tuple)}
+    known = {name: wanted[name] for name in plan.program.input_names if wanted.get(name)}
+    if generation == 0 or not known or not _moved(first):
+        return first
+    second = _spread(plan, copying, copied, generation, known)
+    return min(first, second, key=lambda one: (_moved(one), len(one.stages)))
+
+
+def _moved(one: Spread) -> int:
+    """How many queues change their place that are made here."""
+    inputs = one.plan.program.input_names
+    return sum(q not in inputs for stage in one.stages for q in stage.inputs)
+
+
+def _spread(
+    plan: Plan,
+    copying: Copying,
+    copied: frozenset[str],
+    generation: int,
+    known: Mapping[str, Key],
+) -> Spread:
+    """The stages where some inputs have keys that are known before anybody asks for one."""
     placed: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
     can_ask = True
     while True:
-        drafting = _Drafting(plan, placed, copied, refused, copying, can_ask=can_ask)
+        rules = Rules(plan, placed, copied, can_ask=can_ask, is_first=generation == 0)
+        drafting = _Drafting(plan, rules, copied, refused, copying)
+        drafting.keys.update(known)
         drafting.place_all()
         if drafting.is_stuck:
             can_ask = False
@@ -124,15 +161,13 @@ class _Drafting:
     def __init__(
         self,
         plan: Plan,
-        placed: frozenset[str],
+        rules: Rules,
         copied: frozenset[str],
         refused: frozenset[str],
         copying: Copying,
-        *,
-        can_ask: bool,
     ) -> None:
         self.plan = plan
-        self.rules = Rules(plan, placed, copied, can_ask=can_ask)
+        self.rules = rules
         #: Whether what a bucket has asked for would have to leave it.
         self.is_stuck = False
         self.copied = copied
@@ -152,9 +187,12 @@ class _Drafting:
 
     def place_all(self) -> None:
         for number, step in enumerate(self.plan.steps):
-            if not self._stays(number, step):
-                if self._wants_copies(step) or not self._enters_anew(number, step):
-                    return
+            if self._stays(number, step):
+                continue
+            if self._wants_copies(step):
+                return
+            if not self._draws(number, step) and not self._enters_anew(number, step):
+                return
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages, producers before consumers."""
@@ -277,6 +315,42 @@ class _Drafting:
         return any(not self.shared_variables.isdisjoint(op.variables) for op in step.operators)
 
     # --- where they are not ---
+
+    def _draws(self, number: int, step: Step) -> bool:
+        """Let a step run where some of its inputs are, and the others come to them by a key.
+
+        They come from earlier stages, so that nobody waits longer.
+        """
+        places = {q: self._place(q) for q in step.inputs}
+        if (
+            self.rules.is_first
+            or any(place.how is not How.SHARED for place in places.values())
+            or self._shares_variables(step)
+        ):
+            return False
+        levels = {place.draft: self._level(place.draft) for place in places.values()}
+        target = max(levels, key=lambda draft: levels[draft])
+        if target < 0 or len(levels) < 2 or list(levels.values()).count(levels[target]) > 1:
+            return False
+        coming = [q for q in step.inputs if places[q].draft != target]
+        given = places | {q: entered(q, self.rules.types[q]) for q in coming}
+        keys = {e: self.keys.get(e) for q in given.keys() - coming for e in places[q].behind}
+        keys |= dict.fromkeys(coming)
+        made = self.rules.placed_by(step, given, keys)
+        if made is None or (_is_much_work(step) and () in keys.values()):
+            return False
+        for queue in coming:
+            self._enter(queue, target, places[queue], keys[queue])
+        self.keys |= keys
+        self._put(number, step, target, made)
+        return True
+
+    def _level(self, draft: int) -> int:
+        """How many drafts one after the other there are before this one; inputs are before all."""
+        if draft < 0:
+            return -1
+        needs = self.drafts[draft].needs
+        return 1 + max((self._level(self._home(need)) for need in needs), default=-1)
 
     def _enters_anew(self, number: int, step: Step) -> bool:
         """Let the inputs of a step come together in a stage of its own, if they can leave."""

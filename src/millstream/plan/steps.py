@@ -22,6 +22,7 @@ from millstream.calculus.functions import (
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
+    Rstream,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.work import Work
@@ -53,6 +54,11 @@ class Step:
     @property
     def is_net(self) -> bool:
         return any(isinstance(op.function, Work) for op in self.operators)
+
+    @property
+    def looks_at_instants(self) -> bool:
+        """Whether it tells something at every instant of its inputs, changed or not."""
+        return any(isinstance(op.function, Rstream) for op in self.operators)
 
     def makes(self, queues: frozenset[str]) -> bool:
         """Whether an operator of it writes one of these queues."""

@@ -5,6 +5,9 @@
 Messages for later stages pass through the earlier ones, so that a batch is one job and nothing is
 computed twice. Plain RDDs carry them: there is nothing in messages that Spark could plan, and a
 source of Spark's in Python would be a process more for each thing that the driver knows already.
+
+To make a job takes some two hundred questions to Java, so while one runs the next is made ready.
+Nothing in it is of one batch: which it is, tasks are told by properties and read in its plan.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from millstream.engine.aside import Aside
 from millstream.engine.batches import Batches
 from millstream.engine.job import Report
 from millstream.engine.layout import Description
 from millstream.engine.messages import Message
-from millstream.engine.planning import ReadingTask
+from millstream.engine.planning import ReadingTask, planned, tasks_of
 from millstream.engine.reading import ShareTask
 from millstream.engine.spark.jobs import Jobs
 from millstream.engine.spark.query import Query, forget_notes, has_native
@@ -26,9 +30,11 @@ from millstream.engine.spark.session import Launch
 from millstream.engine.spark.telling import java_ended, told
 from millstream.engine.spark.wire import Wire, message_of, wired
 from millstream.engine.spark.worker import (
+    PLAN,
     TURN,
     files_of,
     memory_for,
+    plan_of_task,
     rows_from,
     turn_of_task,
     written,
@@ -89,41 +95,68 @@ class SparkBatches:
                         raise
                     raise told(error, self.log) from None
                 self.batches.finish(-1, messages)
+            run.close()
 
 
 class BatchJobs:
-    """The jobs of one run: what all tasks must know is sent to them once."""
+    """Mutable: the jobs of one run; what all tasks must know is sent to them once."""
 
     def __init__(self, context: Any, description: Description, spec: SourceSpec) -> None:
         self._context = context
         self._description = description
         self._stages = spec.stages
         self._shared = context.broadcast((description, spec))
+        self._preparing = Aside()
+        #: A job that has been made ready, and how many of its tasks read.
+        self._next: tuple[int, Any] | None = None
 
     def messages(self, tasks: Sequence[ReadingTask], turn: Turn) -> list[Message]:
         """Run a batch; what its tasks have to say to the driver."""
-        partitions = self._description.partitions
         self._context.setLocalProperty(TURN, written(turn))
-        rows = self._context.parallelize(tasks, len(tasks)).mapPartitions(_reading(self._shared))
-        for stage in range(self._stages):
-            rows = rows.partitionBy(partitions, _itself)
-            rows = rows.mapPartitionsWithIndex(_stage(self._shared, stage))
+        self._context.setLocalProperty(PLAN, str(tasks[0].seq))
+        rows = self._prepared(len(tasks))
+        self._preparing.start(partial(self._prepare, len(tasks)))
         return [message_of(data) for _, (_, data) in rows.collect()]
+
+    def close(self) -> None:
+        """Until nothing is asked of Java any more."""
+        self._preparing.end()
+
+    def _prepared(self, count: int) -> Any:
+        """A job with so many tasks that read; most batches have as many as the one before."""
+        self._preparing.wait()
+        prepared, self._next = self._next, None
+        return prepared[1] if prepared is not None and prepared[0] == count else self._job(count)
+
+    def _prepare(self, count: int) -> None:
+        rows = self._job(count)
+        rows._jrdd  # noqa: B018, SLF001 - Java is asked only when it is looked at
+        self._next = count, rows
+
+    def _job(self, count: int) -> Any:
+        rows = self._context.parallelize(range(count), count)
+        rows = rows.mapPartitions(_reading(self._shared))
+        for stage in range(self._stages):
+            rows = rows.partitionBy(self._description.partitions, _itself)
+            rows = rows.mapPartitionsWithIndex(_stage(self._shared, stage))
+        return rows
 
 
 def _itself(part: int) -> int:
     return part
 
 
-def _reading(shared: Any) -> Callable[[Iterable[ReadingTask]], Iterator[Placed]]:
+def _reading(shared: Any) -> Callable[[Iterable[int]], Iterator[Placed]]:
     """What a task that reads does."""
 
-    def read(tasks: Iterable[ReadingTask]) -> Iterator[Placed]:
+    def read(numbers: Iterable[int]) -> Iterator[Placed]:
         description, spec = shared.value
         files = files_of(description)
-        for task in tasks:
+        seq = plan_of_task()
+        tasks = tasks_of(spec, seq, planned(files, seq))
+        for number in numbers:
             readings = memory_for(description).readings
-            sent = ShareTask(spec, files, task, readings).run()
+            sent = ShareTask(spec, files, tasks[number], readings).run()
             yield from _placed(wired(sent, spec.stages, spec.partitions))
 
     return read

@@ -9,10 +9,13 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+from typing import Any
 
 #: Set for tasks that compile nothing: what they need is loaded by themselves.
 PLAIN = "MILLSTREAM_PLAIN_TASKS"
 
+#: Of so many tasks of a worker.
+_COLLECTED_EVERY = 20
 #: Arrow loads pandas when it first makes an array.
 _LOADED = (
     "pandas",
@@ -46,12 +49,27 @@ def load_before_forking() -> None:
     gc.freeze()
 
 
-def main() -> None:
-    from pyspark.daemon import manager
+class Sparing:
+    """Mutable: collects garbage once in a while, for one who asks for it after every task.
 
+    To look at all that kernels and plans are made of takes longer than many a task.
+    """
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def collect(self) -> None:
+        self._asked += 1
+        if self._asked % _COLLECTED_EVERY == 0:
+            gc.collect()
+
+
+def main() -> None:
+    daemon: Any = importlib.import_module("pyspark.daemon")
     if PLAIN not in os.environ:
         load_before_forking()
-    manager()
+    daemon.gc = Sparing()
+    daemon.manager()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def spec_to_json(spec: SourceSpec) -> str:
         {
             "inputs": [input_to_json(i) for i in spec.inputs], "checkpoint": str(spec.checkpoint),
             "partitions": spec.partitions, "buckets": spec.buckets, "stages": spec.stages,
-            "batch_bytes": spec.batch_bytes, "has_ticks": spec.has_ticks,
+            "batch_bytes": spec.batch_bytes, "instants": [sorted(one) for one in spec.instants],
             "is_following": spec.is_following, "piece_bytes": spec.piece_bytes,
         }
     )  # fmt: skip
@@ -32,7 +32,7 @@ def spec_from_json(text: str) -> SourceSpec:
     return SourceSpec(
         tuple(_input_spec(i) for i in given["inputs"]), Path(given["checkpoint"]),
         given["partitions"], given["buckets"], given["stages"], given["batch_bytes"],
-        given["has_ticks"], given["is_following"], given["piece_bytes"],
+        tuple(map(frozenset, given["instants"])), given["is_following"], given["piece_bytes"],
     )  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from millstream.engine.stage import StageTask, Turn
 from millstream.engine.state import WorkerMemory
 from millstream.engine.storage.files import LocalFiles
 
-#: The property of a Spark job that tells its turn.
+#: The properties of a Spark job that tell its turn, and the number of the plan of what it reads.
 TURN = "millstream.turn"
+PLAN = "millstream.plan"
 
 
 def written(turn: Turn) -> str:
@@ -77,16 +78,26 @@ def memory_for(description: Description) -> WorkerMemory:
 
 
 def turn_of_task() -> Turn:
-    """The turn of the task that this process runs: a property of its job, the same for all."""
+    """The turn of the task that this process runs."""
+    turn = _turn_in(_property(TURN))
+    reached("before-tasks", turn.version)
+    return turn
+
+
+def plan_of_task() -> int:
+    """The number of the plan that says what the task that this process runs reads."""
+    return int(_property(PLAN))
+
+
+def _property(name: str) -> str:
+    """A property of the job of the task that this process runs, the same for all of its tasks."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    turn_text = context.getLocalProperty(TURN)
-    assert turn_text is not None
-    turn = _turn_in(turn_text)
-    reached("before-tasks", turn.version)
-    return turn
+    text = context.getLocalProperty(name)
+    assert text is not None
+    return text
 
 
 def run_stage(description: Any, stage: int) -> Any:
