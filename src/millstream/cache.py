@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parent
 #: which belong to what is kept.
 COMPILED = tuple(
     _ROOT / place
-    for place in ("compiled.py", "lending.py", "words64.py", "kernels", "connectors",
+    for place in ("compiled.py", "lending.py", "words64.py", "blocks64.py", "kernels", "connectors",
                   "values/excel/rounding.py", "values/excel/functions_financial.py",
                   "values/excel/functions_math.py", "values/excel/distributions.py",
                   "values/excel/incomplete.py", "values/excel/normal.py",

@@ -13,7 +13,7 @@ from tests.architecture.modules import FILES, ROOT, imports, name_of, nodes_of
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("source", "cache", "cold", "lending", "wildcards"),
     ("errors", "compiled", "locks"),
-    ("tables", "words64"),
+    ("tables", "words64", "blocks64"),
     ("values",),
     ("calculus",),
     ("meaning",),

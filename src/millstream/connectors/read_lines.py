@@ -48,7 +48,8 @@ class LinesDecoder:
         """The next lines and where they end; None if some are not plain, or the last has no end."""
         from millstream.connectors.line_scan import SPARE, cut_lines
 
-        near = min(start + _PIECE, stop)
+        # A few lines more than usual are better than a batch of their own.
+        near = stop if stop - start < 2 * _PIECE else start + _PIECE
         offsets = np.zeros(min(self._chunk_rows, near - start) + 1, np.int32)
         out, done = np.empty(near - start + SPARE, np.uint8), np.zeros(2, np.int64)
         array = np.frombuffer(data, np.uint8)
