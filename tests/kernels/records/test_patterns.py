@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from millstream.kernels.records.pattern_code import pattern_code
-from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search
+from millstream.kernels.records.pattern_search import search, search_on
+from millstream.kernels.records.pattern_walk import FOUND, UNKNOWN
 from millstream.kernels.records.quick_patterns import cuts_alike, quick_pattern
 from millstream.values.records.matching import Take, sawn
 from millstream.values.records.patterns import Spans, compiled
@@ -51,6 +53,13 @@ _ATOMS = st.sampled_from(
         "$",
         r"\b",
         "x",
+        "bc=",
+        r"[^ab]*?",
+        r".+?",
+        r"\S+",
+        "(?:ab|x)",
+        r"[=;]",
+        r"[a-c1=;x]",
     ]
 )
 
@@ -70,11 +79,13 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 PATTERNS = st.recursive(_ATOMS, _grown, max_leaves=8)
-#: Long ones are looked through eight bytes at a time for what a match must have.
+#: Long ones are looked through 64 bytes at a time for what a match must have.
 TEXTS = st.lists(
-    st.text(st.sampled_from("aabcx1 \n"), max_size=9)
-    | st.text(st.sampled_from("      abcx"), min_size=15, max_size=40),
-    min_size=1, max_size=4,
+    st.text(st.sampled_from("aabcx1=; \n"), max_size=9)
+    | st.text(st.sampled_from("      abcx=;"), min_size=15, max_size=40)
+    | st.lists(st.sampled_from([*"abc1= \n", "bc=", "ab", " " * 50, "a" * 63, "x" * 64]),
+               min_size=3, max_size=9).map("".join),
+    min_size=1, max_size=6,
 )  # fmt: skip
 
 
@@ -84,6 +95,23 @@ def test_columns_and_pcre_agree(pattern: str, texts: list[str]) -> None:
     rows = found(pattern, texts)
     if rows is not None:
         assert [compiled(pattern).spans(text) for text in texts] == rows
+
+
+@example("(a|\\S+)", ["a" * 15, "aa " + "a" * 63], 1000)  # more pieces than there was room for
+@given(PATTERNS, TEXTS, st.integers(0, 4) | st.just(1000))
+@settings(max_examples=300)
+def test_columns_are_sawn_as_single_texts_are(pattern: str, texts: list[str], times: int) -> None:
+    code = pattern_code(pattern)
+    if code is None:
+        return
+    raw = "".join(texts)
+    ends = np.cumsum([len(text) for text in texts])
+    starts = ends - [len(text) for text in texts]
+    data = np.frombuffer(raw.encode() + b"\0", np.uint8)
+    counts, spans = search_on(code, data, starts, ends, np.ones(len(texts), np.bool_), times)
+    pieces = iter([raw[first:last] for first, last in spans.tolist()])
+    made = [tuple(islice(pieces, count)) for count in counts.tolist()]
+    assert made == [sawn(times, text, [Take(pattern)])[0] for text in texts]
 
 
 @given(PATTERNS, st.lists(st.text(st.sampled_from("aabcx1 ü\n"), max_size=9), min_size=1))
@@ -119,7 +147,8 @@ def test_what_could_take_long_is_not_for_the_quick_way(pattern: str) -> None:
     "pattern",
     [r'"(GET|POST) ([^ ?"]+)', r"(?i)error|fail", r"[[:alpha:]_][[:alnum:]_]*=(\S+?);",
      r"^(\d{1,3})\.(\d{1,3})", r"\[([^\]]+)\]", r"(?P<key>\w+)\s*=\s*(?P<value>.*)$",
-     r"[a-z-]+\x20", r"a{2,3}b", r"\.html?$"],
+     r"[a-z-]+\x20", r"a{2,3}b", r"\.html?$", r"(\w+)=(.*?);", r"^(.*?) (?:GET|POST) (\S+)",
+     r"(?:[a-z]+ )+=", r"[+-]?\d+(?:\.\d+)?", r"\w+$", r"(a|b)*?c", r".*?b$"],
 )  # fmt: skip
 def test_usual_patterns_are_run_on_columns(pattern: str) -> None:
     texts = ['1.2 "GET /a.htm?x" [x]', "POST error FAIL", "key = value", "_a1=b;c", "aaab aab", ""]

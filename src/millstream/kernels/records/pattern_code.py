@@ -8,7 +8,10 @@ from itertools import groupby
 
 import numpy as np
 
+from millstream.kernels.records.pattern_leads import is_anchored, lead_of, needed, sieve
+from millstream.kernels.records.pattern_scan import range_table, set_table
 from millstream.kernels.records.pattern_trees import (
+    WORD,
     All,
     Either,
     Group,
@@ -22,41 +25,53 @@ from millstream.plan.batch import Array
 
 #: One character of a set; try one way, then another; go on elsewhere; note a place; be at a
 #: place; take as many of a set as there are, giving back one at a time; the end; one character of
-#: each of several sets.
-ONE, TRY, GO, NOTE, BE, RUN, END, ROW = range(8)
+#: each of several sets; as few of a set as there are until one of another comes.
+ONE, TRY, GO, NOTE, BE, RUN, END, ROW, UNTIL = range(9)
 PLACES = "^$AzZbB"
 #: In the place of a branch: others would give back here, in vain.
 IN_VAIN = -2
 _MOST = 2000
 _NO_END = 1 << 30
-#: Of so many characters at its beginning is known what a match can have there.
-_MOST_LEAD = 8
+#: What is known of a pattern, by its place among the `traits` of its code; -1 is none.
+#: How many characters a match has at least, as far as they are known; which set the first is of.
+LEAD, START = 0, 1
+#: Two places among these, and the sets that are looked for there.
+FIRST, FIRST_SET, SECOND, SECOND_SET = 2, 3, 4, 5
+#: Bytes that are in every match: one, and another one behind it.
+NEEDED, FOLLOWED = 6, 7
+#: The set of a run at the beginning, when no match begins inside of one where another has failed.
+SKIPPED = 8
+#: Whether a match can only be at the beginning.
+ANCHORED = 9
+#: The number of places to remember where ways part; 0 if there is but one way.
+BRANCHES = 10
+_TRAITS = 11
 
 
 @dataclass(frozen=True, slots=True)
 class PatternCode:
-    """Instructions as columns: the kind, and up to four numbers.
+    """Instructions as columns: the kind, and up to five numbers; then two places to note.
 
-    Then the set that what follows begins with, and two places to note before it is done; -1 is
-    none. `rows` has the sets of instructions with several. A match begins with `lead` characters at
-    least: `steps` says of the last of them how much further on the next match can begin, and
-    `starts` which can be the first. `pair` is a place among them and two bytes that are always
-    there, as seldom ones as can be; -1 is none. `run` is the set of a pattern that is nothing but
-    one or more of it. `branches` is the number of places to remember where ways part; 0 if there is
-    but one way.
+    A place is noted before the instruction is done; -1 is none. `sets` and `ranges` are what
+    `pattern_scan` says, `rows` has the sets of instructions with several, and `run` is the set of a
+    pattern that is nothing but one or more of it.
     """
 
     code: Array
     sets: Array
+    ranges: Array
     rows: Array
-    lead: int
-    steps: Array
-    starts: Array
-    pair: Array
+    traits: Array
     run: int
-    is_anchored: bool
     groups: int
-    branches: int
+
+    @property
+    def branches(self) -> int:
+        return int(self.traits[BRANCHES])
+
+    @property
+    def is_anchored(self) -> bool:
+        return bool(self.traits[ANCHORED])
 
 
 class _TooLong(Exception):
@@ -78,12 +93,11 @@ def pattern_code(pattern: str) -> PatternCode | None:
     except _TooLong:
         return None
     builder.fold_notes()
-    builder.settle_runs()
-    lead = _lead(found[0])[0][:_MOST_LEAD]
+    builder.settle()
+    traits = builder.traits(found[0])
     return PatternCode(
-        np.array(builder.code, np.int64), builder.set_table(), np.array(builder.rows, np.int64),
-        len(lead), _steps(lead), _members(lead[0] if lead else frozenset(range(256))),
-        _pair(lead), builder.only_run(), _is_anchored(found[0]), found[1], builder.branches,
+        np.array(builder.code, np.int64), set_table(builder.sets), range_table(builder.sets),
+        np.array(builder.rows, np.int64), traits, builder.only_run(), found[1],
     )  # fmt: skip
 
 
@@ -94,6 +108,7 @@ class _Builder:
         self.code: list[list[int]] = []
         self.sets: list[frozenset[int]] = []
         self.rows: list[int] = []
+        self.first: list[frozenset[int] | None] = []
         self.branches = 0
 
     def add(self, kind: int, *numbers: int) -> int:
@@ -113,9 +128,6 @@ class _Builder:
         if of not in self.sets:
             self.sets.append(of)
         return self.sets.index(of)
-
-    def set_table(self) -> Array:
-        return np.array([_members(of) for of in self.sets or [frozenset()]])
 
     def build(self, part: Tree) -> None:
         match part:
@@ -162,6 +174,9 @@ class _Builder:
             most = _NO_END if part.most is None else part.most
             self.add(RUN, self.set_number(part.inner.of), part.least, most, self.branch())
             return
+        if isinstance(part.inner, One) and part.most is None:
+            self.until(part.inner, part.least)
+            return
         for _ in range(part.least):
             self.build(part.inner)
         if part.most is None:
@@ -174,6 +189,12 @@ class _Builder:
             self.build(part.inner)
         for way in ways:
             self.turn(way, part, len(self.code))
+
+    def until(self, of: One, least: int) -> None:
+        number = self.set_number(of.of)
+        if least:
+            self.add(RUN, number, least, least, self.branch())
+        self.add(UNTIL, number, number, self.branch())
 
     def loop(self, part: Repeat) -> None:
         way = self.add(TRY, 0, 0, self.branch())
@@ -191,6 +212,7 @@ class _Builder:
     def fold_notes(self) -> None:
         """A place is noted by the instruction that follows, unless others come to that directly."""
         targets = {n for c in self.code for n in c[1 : _TARGETS.get(c[0], 0) + 1]}
+        targets |= {n for n, c in enumerate(self.code) if c[0] == UNTIL}
         kept: list[list[int]] = []
         places: list[int] = []
         noted: list[int] = []
@@ -216,115 +238,119 @@ class _Builder:
         first = self.code[0]
         return first[1] if kinds == [RUN, END] and first[2:4] == [1, _NO_END] else -1
 
-    def settle_runs(self) -> None:
-        """A run gives nothing back if that cannot help what follows it."""
+    def traits(self, whole: Tree) -> Array:
+        traits = np.full(_TRAITS, -1, np.int64)
+        lead = lead_of(whole)
+        pair = needed(whole, lead)
+        traits[LEAD] = len(lead)
+        if lead:
+            traits[START] = self.set_number(lead[0])
+            first, second, *_ = sieve(lead) * 2
+            traits[FIRST], traits[FIRST_SET] = first, self.set_number(lead[first])
+            traits[SECOND], traits[SECOND_SET] = second, self.set_number(lead[second])
+        if pair is not None:
+            traits[NEEDED], traits[FOLLOWED] = pair
+        begins = next(c for c in self.code if c[0] != NOTE)
+        if begins[0] == RUN and begins[3] == _NO_END and begins[4] < 0:
+            traits[SKIPPED] = begins[1]
+        traits[ANCHORED], traits[BRANCHES] = is_anchored(whole), self.branches
+        return traits
+
+    def settle(self) -> None:
+        """Ways part only where what comes next does not tell which of them to go."""
+        self.first = self.beginnings()
         for at in reversed(range(len(self.code))):
             instruction = self.code[at]
-            if instruction[0] == RUN:
-                follows = next(c for c in self.code[at + 1 :] if c[0] != NOTE)
-                if follows[0] in (ONE, ROW):
-                    instruction[5] = follows[1] if follows[0] == ONE else self.rows[follows[1]]
-                # No place to remember means: all or nothing.
-                if follows[0] == END or self.is_apart(instruction):
-                    instruction[4] = -1
-                elif self.is_taken_again(instruction, follows):
-                    instruction[4] = IN_VAIN
-        if all(c[0] not in (TRY, GO) and (c[0] != RUN or c[4] < 0) for c in self.code):
-            self.branches = 0
+            if instruction[0] == TRY:
+                one, other = (self.first[way] for way in instruction[1:3])
+                instruction[4:6] = self.optional(one), self.optional(other)
+                if one is not None and other is not None and not one & other:
+                    instruction[3] = -1
+            elif instruction[0] == RUN:
+                self.settle_run(instruction, at)
+            elif instruction[0] == UNTIL:
+                self.settle_until(instruction, at)
+        parting = [c for c in self.code if c[0] in _BRANCH and c[_BRANCH[c[0]]] >= 0]
+        for number, instruction in enumerate(parting):
+            instruction[_BRANCH[instruction[0]]] = number
+        self.branches = len(parting)
 
-    def is_apart(self, run: list[int]) -> bool:
-        """What follows cannot begin with what a run takes."""
-        return run[5] >= 0 and not self.sets[run[5]] & self.sets[run[1]]
+    def beginnings(self) -> list[frozenset[int] | None]:
+        """What the next character can be from each instruction on; None if none is needed."""
+        first: list[frozenset[int] | None] = [frozenset()] * len(self.code)
+        is_settled = False
+        while not is_settled:  # a second time where something goes back
+            before = list(first)
+            for at in reversed(range(len(self.code))):
+                first[at] = self.beginning(at, first)
+            is_settled = first == before
+        return first
 
-    def is_taken_again(self, run: list[int], follows: list[int]) -> bool:
-        """What follows is a run that would take all that this one gave back."""
+    def beginning(self, at: int, first: list[frozenset[int] | None]) -> frozenset[int] | None:
+        kind, one, other, *_ = self.code[at]
+        if kind == END:
+            return None
+        if kind == ROW:
+            return self.sets[self.rows[one]]
+        if kind == ONE or (kind == RUN and other):
+            return self.sets[one]
+        ways = {TRY: (one, other), GO: (one,)}.get(kind, (at + 1,))
+        together = self.sets[one] if kind in (RUN, UNTIL) else frozenset()
+        for way in ways:
+            following = first[way]
+            if following is None:
+                return None
+            together |= following
+        return together
+
+    def settle_run(self, run: list[int], at: int) -> None:
+        """A run gives nothing back if that cannot help what follows it."""
+        of, following = self.sets[run[1]], self.first[at + 1]
+        run[5] = self.optional(following)
+        follows = self.landing(at + 1)
+        # No place to remember means: all or nothing.
+        is_apart = following is not None and not following & of
+        if run[2] == run[3] or follows[0] == END or is_apart:
+            run[4] = -1
+        elif self.is_taken_again(of, follows) or self.is_no_place(run, follows):
+            run[4] = IN_VAIN
+
+    def settle_until(self, until: list[int], at: int) -> None:
+        of, following = self.sets[until[1]], self.first[at + 1]
+        until[4] = self.optional(following)
+        if following is not None:
+            until[2] = self.set_number(of - following)
+        is_apart = following is not None and not following & of
+        if is_apart or self.landing(at + 1)[0] == END:
+            until[3] = -1
+
+    def optional(self, of: frozenset[int] | None) -> int:
+        return -1 if of is None else self.set_number(of)
+
+    def landing(self, at: int) -> list[int]:
+        """The first instruction from a place on that does something."""
+        while self.code[at][0] in (NOTE, GO):
+            at = at + 1 if self.code[at][0] == NOTE else self.code[at][1]
+        return self.code[at]
+
+    def is_taken_again(self, of: frozenset[int], follows: list[int]) -> bool:
+        """What follows is a run that would take all that one of a set gave back."""
         takes_any = follows[0] == RUN and follows[2] == 0 and follows[3] == _NO_END
-        return takes_any and follows[4] < 0 and self.sets[run[1]] <= self.sets[follows[1]]
+        return takes_any and follows[4] < 0 and of <= self.sets[follows[1]]
+
+    def is_no_place(self, run: list[int], follows: list[int]) -> bool:
+        """What follows is a place that is not before what a run gave back."""
+        if follows[0] != BE:
+            return False
+        of, kind = self.sets[run[1]], PLACES[follows[1]]
+        return (
+            kind == "z"
+            or (kind in "$Z" and 10 not in of)
+            or (kind == "b" and run[2] > 0 and of <= WORD)
+        )
 
 
+#: Where in an instruction the number of the place stands that it has to remember, if any.
+_BRANCH = {TRY: 3, RUN: 4, UNTIL: 3}
 #: How many of the numbers of an instruction are others to go to.
 _TARGETS = {TRY: 2, GO: 1}
-
-
-def _members(of: frozenset[int]) -> Array:
-    members = np.zeros(256, np.bool_)
-    members[sorted(of)] = True
-    return members
-
-
-def _lead(part: Tree) -> tuple[list[frozenset[int]], bool]:
-    """What the first characters of every match are of, and whether it has no others."""
-    match part:
-        case One(of):
-            return [of], True
-        case Here():
-            return [], True
-        case All(parts):
-            return _one_after_the_other(parts)
-        case Either(parts):
-            ways = [_lead(each) for each in parts]
-            sizes = {len(sets) for sets, _ in ways}
-            lead = [
-                frozenset.union(*sets) for sets in zip(*(sets for sets, _ in ways), strict=False)
-            ]
-            return lead, len(sizes) == 1 and all(is_whole for _, is_whole in ways)
-        case Group(_, inner):
-            return _lead(inner)
-        case Repeat(inner, least, most):
-            lead, is_whole = _one_after_the_other((inner,) * min(least, _MOST_LEAD))
-            return lead, is_whole and least == most and least <= _MOST_LEAD
-
-
-def _one_after_the_other(parts: tuple[Tree, ...]) -> tuple[list[frozenset[int]], bool]:
-    lead: list[frozenset[int]] = []
-    for part in parts:
-        sets, is_whole = _lead(part)
-        lead += sets
-        if not is_whole:
-            return lead, False
-    return lead, True
-
-
-def _steps(lead: list[frozenset[int]]) -> Array:
-    """How far to go on from a character that would be the last of the first ones of a match.
-
-    0 if it can be; otherwise to where it can be one of those before, or behind it.
-    """
-    steps = np.full(256, len(lead), np.int64)
-    for place, of in enumerate(lead):
-        steps[sorted(of)] = len(lead) - 1 - place
-    return steps
-
-
-#: Characters of logs and letters, those that are met most often first.
-_OFTEN = b" etaoinsr0123456789hldcumfpgwybvkxjqz.-/:,"
-
-
-def _pair(lead: list[frozenset[int]]) -> Array:
-    """Where in the first characters two bytes are known, as seldom ones as can be, or one."""
-    known = [next(iter(of)) if len(of) == 1 else -1 for of in lead]
-    rarity = [-1 if c < 0 else _OFTEN.find(c) % (len(_OFTEN) + 1) for c in known]
-    best = (-1, -1, -1, -1)
-    for place, c in enumerate(known):
-        following = known[place + 1] if place + 1 < len(known) else -1
-        if c >= 0 and following >= 0:
-            # Any two are better than one.
-            worth = len(_OFTEN) + sum(rarity[place : place + 2])
-            best = max(best, (worth, place, c, following))
-        elif c >= 0:
-            best = max(best, (rarity[place], place, c, -1))
-    return np.array(best[1:], np.int64)
-
-
-def _is_anchored(part: Tree) -> bool:
-    match part:
-        case Here("^" | "A"):
-            return True
-        case All(parts) if parts:
-            return _is_anchored(parts[0])
-        case Either(parts):
-            return all(map(_is_anchored, parts))
-        case Group(_, inner):
-            return _is_anchored(inner)
-        case _:
-            return False

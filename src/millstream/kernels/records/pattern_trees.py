@@ -11,20 +11,21 @@ from dataclasses import dataclass
 
 _MOST_REPEATS = 200
 _DIGIT = frozenset(range(48, 58))
-_WORD = _DIGIT | set(range(65, 91)) | set(range(97, 123)) | {95}
+#: The characters of `\w`.
+WORD = _DIGIT | set(range(65, 91)) | set(range(97, 123)) | {95}
 _SPACE = frozenset(b" \t\n\v\f\r")
 #: Stands in sets for every character beyond ASCII.
 BEYOND = 128
 _ALL = frozenset(range(BEYOND + 1))
-_CLASSES = {"d": _DIGIT, "w": frozenset(_WORD), "s": _SPACE, "h": frozenset(b" \t")}
+_CLASSES = {"d": _DIGIT, "w": WORD, "s": _SPACE, "h": frozenset(b" \t")}
 _POSIX = {
     "alpha": frozenset(range(65, 91)) | frozenset(range(97, 123)), "digit": _DIGIT,
-    "alnum": frozenset(_WORD - {95}), "word": frozenset(_WORD), "space": _SPACE,
+    "alnum": WORD - {95}, "word": WORD, "space": _SPACE,
     "upper": frozenset(range(65, 91)), "lower": frozenset(range(97, 123)),
     "xdigit": _DIGIT | frozenset(b"abcdefABCDEF"), "blank": frozenset(b" \t"),
     "cntrl": frozenset(range(32)) | {127}, "graph": frozenset(range(33, 127)),
     "print": frozenset(range(32, 127)),
-    "punct": frozenset(c for c in range(33, 127) if c not in _WORD or c == 95),
+    "punct": frozenset(c for c in range(33, 127) if c not in WORD or c == 95),
 }  # fmt: skip
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "f": 12, "a": 7, "e": 27}
 

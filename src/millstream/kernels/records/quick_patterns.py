@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from millstream.kernels.records.pattern_code import GO, IN_VAIN, RUN, TRY, pattern_code
+from millstream.kernels.records.pattern_code import GO, IN_VAIN, RUN, TRY, UNTIL, pattern_code
 from millstream.kernels.records.pattern_trees import (
     BEYOND,
     All,
@@ -40,7 +40,7 @@ def quick_pattern(pattern: str) -> re.Pattern[str] | None:
     kinds = code.code[:, 0]
     branches = code.code[:, 4]
     gives_back = (kinds == RUN) & ((branches >= 0) | (branches == IN_VAIN))
-    goes_back = (kinds == GO) & (code.code[:, 1] <= range(len(kinds)))
+    goes_back = (kinds == UNTIL) | ((kinds == GO) & (code.code[:, 1] <= range(len(kinds))))
     if gives_back.sum() > code.is_anchored or (kinds == TRY).sum() > _MOST_WAYS or goes_back.any():
         return None
     return re.compile(_written(found[0]), re.ASCII)

@@ -10,7 +10,8 @@ import numpy as np
 from millstream.calculus.scripts import Saw
 from millstream.compiled import inlined, tight
 from millstream.kernels.records.pattern_code import PatternCode
-from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search, search_on
+from millstream.kernels.records.pattern_search import search, search_on
+from millstream.kernels.records.pattern_walk import FOUND, UNKNOWN
 from millstream.kernels.records.slices import Slices
 from millstream.kernels.runtime.hashing import frozen
 from millstream.plan.batch import Array
