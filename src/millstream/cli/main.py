@@ -44,7 +44,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(WRONG)
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """What reads a command line; with the options of one command only, if that is asked."""
     parser = _Parser(
         prog="millstream",
         description="Streams for people who are not stream-processing programmers.",
@@ -55,41 +56,9 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     common = _Parser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show tracebacks")
-    _add_run(commands, common)
-    _add_read(commands, common)
-    _add_explain(commands, common)
-    check = commands.add_parser("check", parents=[common], help="report all errors; start nothing")
-    check.add_argument("file", metavar="FILE", help="a program or a project folder")
-    check.add_argument("--format", choices=("text", "json"), default="text")
-    _add_names(check)
-    _add_explore(commands, common)
-    bench = commands.add_parser(
-        "bench", parents=[common], help="benchmarks beside hand-written programs"
-    )
-    bench.add_argument("names", metavar="NAME", nargs="*", help="all if none is given")
-    bench.add_argument("--format", choices=("text", "json"), default="text")
-    bench.add_argument(
-        "--scale",
-        type=float,
-        default=1.0,
-        metavar="X",
-        help="how much data, 1.0 being the full benchmark",
-    )
-    doctor = commands.add_parser(
-        "doctor", parents=[common], help="check this machine and say how to mend it"
-    )
-    doctor.add_argument("--format", choices=("text", "json"), default="text")
-    demo = commands.add_parser(
-        "demo", parents=[common], help="run a job on generated data and show the result"
-    )
-    demo.add_argument(
-        "--rows", type=int, default=1_000_000, metavar="N", help="trades and quotes, each"
-    )
-    demo.add_argument("--format", choices=("text", "json"), default="text")
-    _add_serve(commands, common)
-    _add_broker(commands, common)
-    _add_cube(commands, common)
-    _add_shipped(commands, common)
+    adding = (_OPTIONS[asked],) if asked in _OPTIONS else dict.fromkeys(_OPTIONS.values())
+    for add in adding:
+        add(commands, common)
     return parser
 
 
@@ -241,6 +210,45 @@ def _add_passes(command: _Parser) -> None:
     )  # fmt: skip
 
 
+def _add_check(commands: Commands, common: _Parser) -> None:
+    check = commands.add_parser("check", parents=[common], help="report all errors; start nothing")
+    check.add_argument("file", metavar="FILE", help="a program or a project folder")
+    check.add_argument("--format", choices=("text", "json"), default="text")
+    _add_names(check)
+
+
+def _add_bench(commands: Commands, common: _Parser) -> None:
+    bench = commands.add_parser(
+        "bench", parents=[common], help="benchmarks beside hand-written programs"
+    )
+    bench.add_argument("names", metavar="NAME", nargs="*", help="all if none is given")
+    bench.add_argument("--format", choices=("text", "json"), default="text")
+    bench.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="how much data, 1.0 being the full benchmark",
+    )
+
+
+def _add_doctor(commands: Commands, common: _Parser) -> None:
+    doctor = commands.add_parser(
+        "doctor", parents=[common], help="check this machine and say how to mend it"
+    )
+    doctor.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_demo(commands: Commands, common: _Parser) -> None:
+    demo = commands.add_parser(
+        "demo", parents=[common], help="run a job on generated data and show the result"
+    )
+    demo.add_argument(
+        "--rows", type=int, default=1_000_000, metavar="N", help="trades and quotes, each"
+    )
+    demo.add_argument("--format", choices=("text", "json"), default="text")
+
+
 def _add_explore(commands: Commands, common: _Parser) -> None:
     explore = commands.add_parser(
         "explore",
@@ -375,12 +383,23 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+#: What adds the options of each command; some add those of several.
+_OPTIONS: dict[str, Callable[[Commands, _Parser], None]] = {
+    "run": _add_run, "read": _add_read, "explain": _add_explain, "check": _add_check,
+    "explore": _add_explore, "bench": _add_bench, "doctor": _add_doctor, "demo": _add_demo,
+    "serve": _add_serve, "publish": _add_broker, "subscribe": _add_broker, "cube": _add_cube,
+    "init": _add_shipped, "examples": _add_shipped, "completion": _add_shipped,
+}  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command.
 
     130 says that it was stopped by Ctrl-C, or asked to end, before it had come to its end.
     """
-    parsed = make_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    # To read the options of all commands would take a tenth of the time of a small run.
+    parsed = make_parser(given[0] if given else None).parse_args(given)
     module, _, function = COMMANDS[parsed.command].partition(":")
     try:
         command: Callable[[argparse.Namespace], int] = getattr(

@@ -8,6 +8,7 @@ The digest covers the program and everything that its loops are compiled of and 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sys
@@ -54,9 +55,13 @@ def note_warm(program: Program) -> None:
         mark.touch()
 
 
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    return version("numba"), version("numpy"), sys.version
+
+
 def _mark(program: Program) -> Path:
-    versions = (version("numba"), version("numpy"), sys.version)
-    digest = hashlib.sha256("\n".join((*versions, render(program))).encode())
+    digest = hashlib.sha256("\n".join((*_versions(), render(program))).encode())
     digest.update(sources_digest())
     return cache_directory() / "warm" / digest.hexdigest()
 

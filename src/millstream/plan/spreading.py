@@ -31,7 +31,9 @@ def best_spread(plan: Plan, sizes: Mapping[str, float]) -> Spread | None:
     def size_of(inputs: frozenset[str]) -> float:
         return sum(sizes[name] for name in inputs)
 
-    chains = [chained(spread(plan, Copying(share, size_of))) for share in (0.0, *_SHARES)]
+    # Of one input alone nothing could be copied beside others.
+    shares = (0.0, *_SHARES) if len(plan.program.inputs) > 1 else (0.0,)
+    chains = [chained(spread(plan, Copying(share, size_of))) for share in shares]
     short = [chain for chain in chains if len(chain.stages) <= LONGEST_CHAIN]
     return min(short, key=lambda chain: estimate(chain, sizes), default=None)
 
