@@ -9,7 +9,7 @@ the numbers suffices.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from millstream.kernels.sheets.operands import (
     FIRST_ERROR,
@@ -57,6 +57,26 @@ _NOT_PLAIN = "only texts that say more as criteria, such as >5 or a*"
 _NAMES = {"v": "{v}", "s": "{s}"}
 
 
+class HasSource(Protocol):
+    """A window or an area of which it is known what its values are."""
+
+    @property
+    def source(self) -> Operand: ...
+
+
+def summed_and_tested(
+    function: str, arguments: tuple[Node, ...]
+) -> tuple[Node, list[tuple[Node, Node]]]:
+    """What is summed, and what must meet which criterion; all forms as the one of SUMIFS."""
+    summed, rest = arguments[0], arguments[1:]
+    if function in ("COUNTIF", "COUNTIFS"):
+        rest = arguments
+    elif function in ("SUMIF", "AVERAGEIF"):
+        summed, rest = (arguments[2] if len(arguments) > 2 else summed), arguments[:2]
+    refuse_if(len(rest) % 2 or not rest, f"{function} of so many values")
+    return summed, list(zip(rest[::2], rest[1::2], strict=True))
+
+
 class Criteria:
     """Generates statements for aggregates of what meets criteria."""
 
@@ -67,23 +87,31 @@ class Criteria:
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """All forms as the one of SUMIFS: what is summed, then windows and their criteria."""
-        first, rest = arguments[0], arguments[1:]
-        if function in ("COUNTIF", "COUNTIFS"):
-            rest = arguments
-        elif function in ("SUMIF", "AVERAGEIF"):
-            first, rest = (arguments[2] if len(arguments) > 2 else first), arguments[:2]
-        if len(rest) % 2 or not all(isinstance(n, WindowOf) for n in (first, *rest[::2])):
+        first, tested = summed_and_tested(function, arguments)
+        if not all(isinstance(n, WindowOf) for n in (first, *(node for node, _ in tested))):
             raise NotCompiled(f"{function} of a window and something else")
-        summed, *windows = (self.aggregates.seen(n) for n in (first, *rest[::2]))
+        summed, *windows = (self.aggregates.seen(n) for n in (first, *(n for n, _ in tested)))
         if any(w.group is not summed.group for w in windows):
             raise NotCompiled(f"{function} of windows of different ticks")
-        criteria = list(zip(windows, rest[1::2], strict=True))
+        criteria = [(window, node) for window, (_, node) in zip(windows, tested, strict=True)]
         self.whole = Call(function, arguments)
         name = function.removesuffix("S").removesuffix("IF")
         if all(self.is_constant(node) for _, node in criteria):
             conditions = (Condition(w.column, self._test(w, self._fixed(n))) for w, n in criteria)
             return self._constant(name, summed, tuple(dict.fromkeys(conditions)))
         return self._computed(name, summed, criteria)
+
+    def of_source(self, tested: HasSource, node: Node) -> tuple[str, str]:
+        """A criterion as an expression of a value and its status, and when it may be used."""
+        if self.is_constant(node):
+            return self._test(tested, self._fixed(node)), ""
+        text = self._text_wanted(tested, node)
+        if text is None:
+            return f"is_met({{s}}, {{v}}, {self._bounds(tested, node)})", ""
+        wanted, is_other = text
+        test = f"{{s}} == 0 and folded[np.int64({{v}})] == folded[np.int64({wanted.value})]"
+        plain = f"({wanted.status} == 0 and plain[np.int64({wanted.value})] != 0)"
+        return f"({test}) != {is_other}", plain
 
     # --- criteria that do not change ---
 
@@ -151,7 +179,7 @@ class Criteria:
             f"VALUES + {summed.column}, {error})"
         )
 
-    def _test(self, window: Seen, value: Scalar) -> str:
+    def _test(self, window: HasSource, value: Scalar) -> str:
         """A criterion as an expression of a value and its status: see `gather.criterion`."""
         if type(value) is not str:
             return self._equals(window, 0.0 if value is None else value)
@@ -167,7 +195,7 @@ class Criteria:
         refuse_if(rest and window.source.kind is not NUMBER, f"the criterion {value!r}")
         return "False"
 
-    def _meets(self, window: Seen, operator: str, text: str) -> str:
+    def _meets(self, window: HasSource, operator: str, text: str) -> str:
         if text == "":
             is_text = window.source.kind is TEXT and operator == ""
             return f"({_IS_EMPTY} or ({{s}} == 0 and {{v}} == 0.0))" if is_text else _IS_EMPTY
@@ -180,7 +208,7 @@ class Criteria:
         code = self.around.texts.number(text)
         return f"{{s}} == 0 and folded[np.int64({{v}})] == folded[{code}]"
 
-    def _equals(self, window: Seen, wanted: Scalar) -> str:
+    def _equals(self, window: HasSource, wanted: Scalar) -> str:
         """A number, a boolean or an error."""
         if type(wanted) is ErrorValue:
             refuse_if(wanted not in ERRORS, f"the error {wanted}")
@@ -233,7 +261,7 @@ class Criteria:
             return self.aggregates.made(call)
         return self.aggregates.made_or_called(" and ".join(plain), call, self.whole, _NOT_PLAIN)
 
-    def _text_wanted(self, window: Seen, node: Node) -> tuple[Operand, bool] | None:
+    def _text_wanted(self, window: HasSource, node: Node) -> tuple[Operand, bool] | None:
         """A text that is looked for, and whether all others are; None if it is no text."""
         operator, wanted = self._parts(node)
         operand = self.aggregates.operand(wanted)
@@ -249,7 +277,7 @@ class Criteria:
             return self._fixed(node.left), node.right
         return None, node
 
-    def _bounds(self, window: Seen, node: Node) -> str:
+    def _bounds(self, window: HasSource, node: Node) -> str:
         """The names of what is known of a criterion before any value is seen."""
         joined, wanted = self._parts(node)
         operator = "" if joined is None else joined

@@ -6,15 +6,19 @@ looked at twice at run time; what would need to be is `NotCompiled`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from millstream.kernels.sheets.areas import Areas, is_of_areas
 from millstream.kernels.sheets.called import Site
+from millstream.kernels.sheets.criteria import FUNCTIONS as CRITERIA
 from millstream.kernels.sheets.distinct import count_different, different
+from millstream.kernels.sheets.formulas_areas import FLOWS, OfAreas, is_filtered, names_only_areas
 from millstream.kernels.sheets.formulas_base import BOOLEAN, MIXED, NUMBER, TEXT
 from millstream.kernels.sheets.formulas_choices import COMPARISONS, Choices
-from millstream.kernels.sheets.formulas_defined import DEFINED, Definitions, defined_form
-from millstream.kernels.sheets.formulas_tables import Tables, addresses
+from millstream.kernels.sheets.formulas_defined import DEFINED, defined_form
+from millstream.kernels.sheets.formulas_folds import FOLDS
+from millstream.kernels.sheets.formulas_tables import Tables
 from millstream.kernels.sheets.functions import OF_NUMBERS, ROUNDINGS, OfNumbers
 from millstream.kernels.sheets.operands import (
     BOOLEAN_HELD,
@@ -30,7 +34,12 @@ from millstream.kernels.sheets.operands import (
     refuse_if,
     written_number,
 )
-from millstream.kernels.sheets.scanned import SAMPLES, Scans, is_reduced, is_scan
+from millstream.kernels.sheets.scanned import (
+    SAMPLES,
+    Scans,
+    is_reduced,
+    is_scan,
+)
 from millstream.kernels.sheets.taken import aggregate_left, left_of
 from millstream.kernels.sheets.window_lookups import asks_for_last, lookup_last
 from millstream.values.excel.kinds import Kind
@@ -49,10 +58,9 @@ from millstream.values.excel.syntax import (
 _DIV0, _VALUE, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 6
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^": "power"}
-_MAY_GIVE_REFERENCES = frozenset({"CHOOSE", "IF", "IFERROR", "IFNA", "IFS", "INDEX", "SWITCH"})
 
 
-class Formulas(Choices, Definitions, Tables):
+class Formulas(Choices, OfAreas, Tables):
     """Generates statements for formulas into the lines of its surroundings."""
 
     def root(self, node: Node) -> Operand:
@@ -83,6 +91,8 @@ class Formulas(Choices, Definitions, Tables):
 
     def operand(self, node: Node) -> Operand:
         """The value of a part, which is called if it has no compiled form."""
+        if self.is_array:
+            return self._operand(node)
         site = self.around.site(node)
         if site is None and self.around.is_scratch:
             called = self.called
@@ -158,6 +168,12 @@ class Formulas(Choices, Definitions, Tables):
             return lookup_last(self.scans(), arguments)
         if is_scan(function, arguments) or is_reduced(function, arguments):
             return self.scan(function, arguments)
+        if is_of_areas(function, arguments, is_array=self.is_array):
+            return self.of_areas(function, arguments)
+        if is_filtered(function, arguments):
+            return self.of_filtered(function, arguments)
+        if names_only_areas(function, arguments):
+            return self.of_matching(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
             return self.aggregates.call(function, arguments)
         return self._of_values(function, arguments)
@@ -173,6 +189,10 @@ class Formulas(Choices, Definitions, Tables):
         compiled = OF_NUMBERS.get(function)
         if compiled is not None:
             return self._of_numbers(function, compiled, arguments)
+        if function in SAMPLES:
+            return self.sample_of_cells(function, arguments)
+        if function in FLOWS:
+            return self.flows(function, arguments)
         definition = defined_form(function)
         if definition is not None:
             return self.defined(function, definition, arguments)
@@ -211,84 +231,19 @@ class Formulas(Choices, Definitions, Tables):
     def pi_(self, arguments: tuple[Node, ...]) -> Operand:
         return Operand(NUMBER, "3.141592653589793")
 
-    # --- functions of many values ---
-
-    def _values(self, arguments: tuple[Node, ...]) -> Iterator[Operand]:
-        for node in arguments:
-            inner = node
-            while isinstance(inner, Group):
-                inner = inner.inner
-            if isinstance(inner, Range):
-                yield from (self.cell(a) for a in addresses(inner))
-                continue
-            operand = self.operand(inner)
-            if isinstance(inner, Call) and inner.function in _MAY_GIVE_REFERENCES:
-                # An empty cell behind IF is passed over like any other; here it is a zero.
-                refuse_if(not operand.is_sure, f"{inner.function} inside an aggregate")
-            yield operand
-
-    def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        total, status, count = self._fold_begins(function)
-        step = FOLDS[function][1]
-        for operand in self._values(arguments):
-            self._folded_in(function, operand, step.format(t=total, v=operand.value, n=count),
-                            count, status)  # fmt: skip
-        return self._fold_ends(function, total, status, count)
-
-    def _fold_begins(self, function: str) -> tuple[str, str, str]:
-        total, status = self.lines.fresh()
-        count, _ = self.lines.fresh()
-        self.lines.add(f"{total} = {FOLDS[function][0]}")
-        self.lines.add(f"{status} = 0")
-        self.lines.add(f"{count} = 0")
-        return total, status, count
-
-    def _fold_ends(self, function: str, total: str, status: str, count: str) -> Operand:
-        for line in FOLDS[function][2]:
-            self.lines.add(line.format(t=total, n=count, s=status, div0=_DIV0, value=_VALUE))
-        if function not in ("AND", "OR", "COUNT", "COUNTA"):
-            return self.lines.call(NUMBER, "checked", total, status)
-        kind = BOOLEAN if function in ("AND", "OR") else NUMBER
-        return Operand(kind, total, status, may_be_empty=False)
-
-    def _folded_in(
-        self, function: str, operand: Operand, step: str, count: str, status: str
-    ) -> None:
-        """One value of an aggregate: errors matter, and of references what is empty does not."""
-        if function == "COUNTA":
-            if operand.is_reference:
-                self.lines.add(f"if {operand.status} != {EMPTY} and {operand.status} != 1:")
-                self.lines.add(f"    {count} += 1")
-            else:
-                self.lines.add(f"{count} += 1")
-            return
-        is_text = operand.kind in (TEXT, MIXED)
-        refuse_if(is_text and not operand.is_reference, f"a text in {function}")
-        is_counted = self._is_counted(function, operand)
-        if function != "COUNT":
-            self.lines.add(f"if {operand.status} >= {FIRST_ERROR}:")
-            self.lines.add(f"    {status} = {status} if {status} else {operand.status}")
-            self.lines.add(f"elif {is_counted}:")
-        else:
-            self.lines.add(f"if {is_counted}:")
-        self.lines.add(f"    {count} += 1")
-        if step:
-            self.lines.add(f"    {step}")
-
-    def _is_counted(self, function: str, operand: Operand) -> str:
-        if not operand.is_reference:
-            if operand.is_left_out and function == "PRODUCT":
-                return "False"
-            return f"{operand.status} < {FIRST_ERROR}"
-        if operand.kind is NUMBER or (operand.kind is BOOLEAN and function in ("AND", "OR")):
-            return f"{operand.status} == {OK} or {operand.status} == {ZERO}"
-        if operand.kind is MIXED:
-            held = f" or {operand.status} == {BOOLEAN_HELD}" if function in ("AND", "OR") else ""
-            return f"{operand.status} == {OK}{held}"
-        return f"{operand.status} == {ZERO}"
-
     def scans(self) -> Scans:
         return Scans(self.around, self.operand, lambda known: ValueFormulas(self, known))
+
+    def areas(self) -> Areas:
+        return Areas(self.around, self.operand, lambda known: ValueFormulas(self, known))
+
+    def in_array(self, node: Node) -> Operand:
+        """The value of a cell with an array formula that gives one value."""
+        before, self.is_array = self.is_array, True
+        try:
+            return self.root(node)
+        finally:
+            self.is_array = before
 
     def scan(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """An aggregate of a formula over all values of windows."""
@@ -301,13 +256,8 @@ class Formulas(Choices, Definitions, Tables):
             first, values, made_by = arguments
             assert isinstance(made_by, Call)
             return scans.reduced(first, values, made_by)
-        elements = scans.elements(arguments)
-        total, status, count = self._fold_begins(function)
-        with scans.over(elements) as formulas:
-            value = replace(formulas.value(arguments[0]), is_reference=True)
-            step = FOLDS[function][1].format(t=total, v=value.value, n=count)
-            self._folded_in(function, value, step, count, status)
-        return self._fold_ends(function, total, status, count)
+        each = scans.each(scans.elements(arguments))
+        return self._folded_over(function, arguments[0], each)
 
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
         columns = [list(self._values((n,))) for n in arguments]
@@ -390,7 +340,7 @@ class ValueFormulas(Formulas):
         while isinstance(node, Group):
             node = node.inner
         operand = self.operand(node)
-        return operand if isinstance(node, WindowOf) else self.shown(operand)
+        return operand if isinstance(node, (WindowOf, Range)) else self.shown(operand)
 
     def of_names(self, node: Node, names: dict[Node, Operand]) -> Operand:
         return ValueFormulas(self.whole, {**self.known, **names}).operand(node)
@@ -402,7 +352,7 @@ class ValueFormulas(Formulas):
         return self.shown(self._of_values(function, arguments))
 
     def told(self, made: Operand, function: str, arguments: tuple[Node, ...]) -> Operand:
-        raise NotCompiled(f"{function} of each value of windows")
+        raise NotCompiled(f"{function} of each of many values")
 
     def recalled(self, site: Site, leaves: Sequence[Operand]) -> str:
         self.whole.called += 1
@@ -414,28 +364,6 @@ def shape_of(node: Node) -> tuple[int, int]:
         return (node.last.row - node.first.row, node.last.column - node.first.column)
     return (0, 0)
 
-
-#: Start, what one value does, and what comes last.
-FOLDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "SUM": ("0.0", "{t} += {v}", ()),
-    "COUNT": ("0.0", "", ("{t} = float({n})",)),
-    "COUNTA": ("0.0", "", ("{t} = float({n})",)),
-    "AVERAGE": (
-        "0.0", "{t} += {v}",
-        ("if {s} == 0 and {n} == 0:", "    {s} = {div0}", "{t} = {t} / max({n}, 1)"),
-    ),
-    "MAX": ("0.0", "{t} = {v} if {n} == 1 else max({t}, {v})", ()),
-    "MIN": ("0.0", "{t} = {v} if {n} == 1 else min({t}, {v})", ()),
-    "PRODUCT": ("1.0", "{t} *= {v}", ("{t} = {t} if {n} else 0.0",)),
-    "AND": (
-        "1.0", "{t} = {t} if {v} != 0.0 else 0.0",
-        ("if {s} == 0 and {n} == 0:", "    {s} = {value}"),
-    ),
-    "OR": (
-        "0.0", "{t} = 1.0 if {v} != 0.0 else {t}",
-        ("if {s} == 0 and {n} == 0:", "    {s} = {value}"),
-    ),
-}  # fmt: skip
 
 _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
     "CHOOSE": Formulas.choose,
@@ -466,4 +394,4 @@ _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
 }
 
 #: All functions that have a compiled form, for some kinds of values at least.
-COMPILED = frozenset((*_METHODS, *OF_NUMBERS, *FOLDS, *DEFINED))
+COMPILED = frozenset((*_METHODS, *OF_NUMBERS, *FOLDS, *SAMPLES, *DEFINED, *CRITERIA))

@@ -32,6 +32,8 @@ class FormulasBase(ABC):
         self.around = around
         self.lines = around.lines
         self.aggregates = Aggregates(around, self.operand, self.called_operand)
+        #: Is it an array formula, in which areas are taken value by value?
+        self.is_array = False
         #: How many parts were called so far.
         self.called = 0
 

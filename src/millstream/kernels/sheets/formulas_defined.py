@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 
 from millstream.kernels.sheets.formulas_base import NUMBER, FormulasBase
-from millstream.kernels.sheets.operands import UNTOLD, Operand, refuse_if
+from millstream.kernels.sheets.operands import FIRST_ERROR, UNTOLD, Operand, refuse_if
+from millstream.values.excel.registry import SCALAR_KINDS
 from millstream.values.excel.syntax import Call, Literal, Node
 from millstream.values.excel.table import FUNCTIONS
 
+_NUM = FIRST_ERROR + 5
 _MONEY = {
     "CUMIPMT": "total_interest", "CUMPRINC": "total_principal", "DB": "fixed_declining",
     "DDB": "double_declining", "DOLLARDE": "dollar_decimal", "DOLLARFR": "dollar_fraction",
-    "EFFECT": "effective", "FV": "future_value", "IPMT": "interest", "ISPMT": "interest_paid",
-    "NOMINAL": "nominal_rate", "NPER": "periods", "PDURATION": "duration", "PMT": "payment",
+    "EFFECT": "effective", "FV": "future_value", "IPMT": "interest", "IRR": "rate_of_flows",
+    "ISPMT": "interest_paid", "NOMINAL": "nominal_rate", "NPER": "periods",
+    "NPV": "present_worth", "PDURATION": "duration", "PMT": "payment",
     "PPMT": "principal", "PV": "present_value", "RATE": "rate", "RRI": "equivalent_rate",
     "SLN": "straight_line", "SYD": "sum_of_years", "VDB": "variable_declining",
 }  # fmt: skip
@@ -44,6 +47,8 @@ _STATISTICS = {
     "T.INV.2T": "t_inverse_two", "TDIST": "t_old", "TINV": "t_inverse_two",
     "WEIBULL": "weibull", "WEIBULL.DIST": "weibull",
 }  # fmt: skip
+#: They have no other error than #NUM!, and to look for it again would take long.
+_ONLY_NUM = frozenset({"IRR", "RATE"})
 #: Where definitions are compiled, and those of which functions.
 _HOMES = {
     "millstream.kernels.sheets.defined_money": _MONEY,
@@ -61,6 +66,10 @@ class Defined:
     caught: str
     kinds: tuple[str, ...]
     defaults: tuple[float | bool, ...]
+    #: Does it also take numbers that were gathered, and how many they are?
+    takes_numbers: bool = False
+    #: The status where there is no value.
+    without_value: int = UNTOLD
 
 
 @cache
@@ -71,8 +80,11 @@ def defined_form(function: str) -> Defined | None:
             spec = FUNCTIONS[function]
             parameters = list(inspect.signature(spec.call).parameters.values())
             defaults = tuple(p.default for p in parameters[spec.least : len(spec.kinds)])
+            scalars = tuple(kind for kind in spec.kinds if kind in SCALAR_KINDS)
             caught = f"caught_{function.replace('.', '_')}"
-            return Defined(names[function], home, caught, spec.kinds, defaults)
+            has_more = len(scalars) < len(spec.kinds)
+            status = _NUM if function in _ONLY_NUM else UNTOLD
+            return Defined(names[function], home, caught, scalars, defaults, has_more, status)
     return None
 
 
@@ -108,6 +120,10 @@ class Definitions(FormulasBase):
 
     def told(self, made: Operand, function: str, arguments: tuple[Node, ...]) -> Operand:
         """What is made; if that has no value, which error it is."""
+        form = defined_form(function)
+        if form is not None and form.without_value != UNTOLD:
+            return made
+        refuse_if(self.is_array, f"{function} in an array formula")
         site = self.around.called_otherwise(
             Call(function, arguments),
             f"which error it is where {function} has no value",
@@ -141,17 +157,21 @@ def _catching(form: Defined) -> Iterator[str]:
     worst = "0"
     for status in reversed(statuses):
         worst = f"first_error({status}, {worst})"
+    given = list(values)
+    if form.takes_numbers:
+        taken, worst = f"{taken}, numbers, count, wrong", f"first_error({statuses[0]}, wrong)"
+        given += ["numbers", "count"]
     yield "@apart"
     yield f"def {form.caught}({taken}):"
     yield f"    error = {worst}"
     yield "    if error != 0:"
     yield "        return 0.0, np.int64(error)"
     yield "    try:"
-    yield f"        value = {form.name}({', '.join(values)}) + 0.0"
+    yield f"        value = {form.name}({', '.join(given)}) + 0.0"
     yield "    except Exception:"
-    yield f"        return 0.0, np.int64({UNTOLD})"
+    yield f"        return 0.0, np.int64({form.without_value})"
     yield "    if value - value != 0.0:"
-    yield f"        return 0.0, np.int64({UNTOLD})"
+    yield f"        return 0.0, np.int64({form.without_value})"
     yield "    return value, np.int64(0)"
     yield ""
     yield ""

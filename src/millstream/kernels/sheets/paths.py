@@ -295,6 +295,11 @@ class Path:
         """An array formula, of which the cell has one element."""
         assert isinstance(cell.rule, Computed)
         site = self.site(cell.rule.formula)
+        if site is None and cell.rule.element == (0, 0):
+            try:
+                return self.formulas.in_array(cell.rule.formula)
+            except NotCompiled:
+                refuse_if(not self.is_scratch, "an array formula")
         if site is None:
             site = self.sites.add(cell.address, cell.rule, "an array formula", is_whole=True)
         return self.formulas.called_operand(site)

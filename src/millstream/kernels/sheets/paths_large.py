@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 HEAD = "T, U, row, floats, pool, numbers, wides, folded, lengths"
 
 
+def taken_by(body: list[str], head: str) -> str:
+    """What a function takes with these statements: arrays that few want are added."""
+    named = [a for a in ("plain", "scratch") if re.search(rf"\b{a}\b", "\n".join(body))]
+    return ", ".join([head, *named])
+
+
 class LargePath(Path):
     """Mutable: as a path, but what is not conditional is put into functions of its own."""
 
@@ -108,10 +114,7 @@ class LargePath(Path):
         self.blocks = []
 
     def _function(self, name: str, body: list[str]) -> None:
-        head = f"{HEAD}, memo, sites, asked" if self.whole.called else HEAD
-        for array in ("plain", "scratch"):
-            if re.search(rf"\b{array}\b", "\n".join(body)):
-                head = f"{head}, {array}"
+        head = taken_by(body, f"{HEAD}, memo, sites, asked" if self.whole.called else HEAD)
         self.functions.append("\n".join(["@apart", f"def {name}({head}):", *body, "", ""]))
         self.lines.add(f"{name}({head})")
 

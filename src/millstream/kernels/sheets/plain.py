@@ -17,7 +17,8 @@ from typing import NoReturn
 
 from millstream.kernels.sheets.aggregates import Surroundings
 from millstream.kernels.sheets.called import Site
-from millstream.kernels.sheets.formulas import FOLDS, Formulas
+from millstream.kernels.sheets.formulas import Formulas
+from millstream.kernels.sheets.formulas_folds import FOLDS
 from millstream.kernels.sheets.operands import (
     EMPTY,
     NotCompiled,
@@ -223,9 +224,18 @@ class PlainFormulas(Formulas):
         return f"{a.value} {_EXACT[operator]} {b.value}"
 
     def scan(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        return self._not_called(lambda: super(PlainFormulas, self).scan(function, arguments))
+
+    def of_areas(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        return self._not_called(lambda: super(PlainFormulas, self).of_areas(function, arguments))
+
+    def of_filtered(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        return self._not_called(lambda: super(PlainFormulas, self).of_filtered(function, arguments))
+
+    def _not_called(self, make: Callable[[], Operand]) -> Operand:
         """Each of the values has its status, as in careful statements."""
         called = self.called
-        made = super().scan(function, arguments)
+        made = make()
         if self.called > called:
             give_up()
         return made

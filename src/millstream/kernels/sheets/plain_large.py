@@ -16,7 +16,7 @@ from millstream.calculus.sheets import (
 from millstream.kernels.sheets.large import Bundle, moving, offsets
 from millstream.kernels.sheets.operands import NotCompiled, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
-from millstream.kernels.sheets.paths_large import HEAD, LargePath
+from millstream.kernels.sheets.paths_large import HEAD, LargePath, taken_by
 from millstream.kernels.sheets.plain import give_up
 from millstream.kernels.sheets.plain_paths import PlainPath
 from millstream.values.excel.kinds import Kind
@@ -86,9 +86,10 @@ class PlainLargePath(PlainPath, LargePath):
     # --- functions and loops ---
 
     def _function(self, name: str, body: list[str]) -> None:
-        lines = ["@apart", f"def {name}({HEAD}):", "    ok = True", *body, "    return ok", "", ""]
+        head = taken_by(body, HEAD)
+        lines = ["@apart", f"def {name}({head}):", "    ok = True", *body, "    return ok", "", ""]
         self.functions.append("\n".join(lines))
-        self.lines.add(f"ok = ok & {name}({HEAD})")
+        self.lines.add(f"ok = ok & {name}({head})")
 
     def _rolled(self, bundle: Bundle) -> bool:
         """A loop over rows, without memory between a row and the next where that can be."""

@@ -67,14 +67,14 @@ _KEPT = frozenset({
     "LARGE", "MEDIAN", "PERCENTILE", "PERCENTILE.INC", "QUARTILE", "QUARTILE.INC", "SMALL", "STDEV",
     "STDEV.P", "STDEV.S", "STDEVP", "VAR", "VAR.P", "VAR.S", "VARP",
 })  # fmt: skip
-_FOLDED = frozenset({"AND", "AVERAGE", "COUNT", "MAX", "MIN", "OR", "PRODUCT", "SUM"})
+FOLDED = frozenset({"AND", "AVERAGE", "COUNT", "MAX", "MIN", "OR", "PRODUCT", "SUM"})
 
 
 def is_scan(function: str, arguments: tuple[Node, ...]) -> bool:
     """Must all values of windows be looked at to compute a call?"""
     if function == "SUMPRODUCT":
         return any(map(_is_of_values, arguments))
-    if function in _FOLDED:
+    if function in FOLDED:
         return len(arguments) == 1 and _is_of_values(arguments[0])
     return (
         function in SAMPLES
@@ -181,6 +181,10 @@ class Scans:
         self.compute = compute
         self.formulas = formulas
 
+    def each(self, elements: Elements) -> Iterator[OfValues]:
+        with self.over(elements) as formulas:
+            yield formulas
+
     def elements(self, nodes: Sequence[Node]) -> Elements:
         known: dict[Node, Operand] = {}
         windows = [w for node in nodes for w in self._windows(node, known)]
@@ -250,38 +254,52 @@ class Scans:
     def products(self, arguments: tuple[Node, ...]) -> Operand:
         """SUMPRODUCT: what is no number counts as zero."""
         refuse_if(not all(map(names_values, arguments)), "SUMPRODUCT of other shapes")
-        elements, lines = self.elements(arguments), self.lines
-        total, status = lines.fresh()
-        lines.add(f"{total}, {status} = 0.0, 0")
-        with self.over(elements) as formulas:
-            parts = []
-            for value in [formulas.value(node) for node in arguments]:
-                lines.add(f"if {status} == 0 and {value.status} >= {FIRST_ERROR}:")
-                lines.add(f"    {status} = {value.status}")
-                parts.append(f"({value.value} if {formulas.is_number(value)} else 0.0)")
-            lines.add(f"{total} += {' * '.join(['1.0', *parts])}")
-        return lines.call(Kind.NUMBER, "checked", total, status)
+        return products(self.lines, self.each(self.elements(arguments)), arguments)
 
     def sample(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """A function of all numbers, which are gathered for it."""
-        name, count, defaults = SAMPLES[function]
-        others = arguments[1:]
-        refuse_if(
-            not count - len(defaults) <= len(others) <= count, f"{function} of so many values"
-        )
-        given = [self.compute(n) for n in others]
-        refuse_if(any(o.kind is not Kind.NUMBER for o in given), "a text where a number is wanted")
-        left_out = defaults[len(defaults) - (count - len(others)) :] if defaults else ()
-        numbers = [part for o in given for part in pair(o)]
-        numbers += [part for default in left_out for part in (repr(default), "0")]
-        elements, lines = self.elements(arguments[:1]), self.lines
-        error, found = lines.fresh()[0], lines.fresh()[0]
-        lines.add(f"{error}, {found} = 0, 0")
-        with self.over(elements) as formulas:
-            value = formulas.value(arguments[0])
-            lines.add(f"if {value.status} >= {FIRST_ERROR} and {error} == 0:")
-            lines.add(f"    {error} = {value.status}")
-            lines.add(f"elif {formulas.is_number(value)}:")
-            lines.add(f"    scratch[{found}] = {value.value}")
-            lines.add(f"    {found} += 1")
-        return lines.call(Kind.NUMBER, name, "scratch", found, error, *numbers)
+        numbers = beside(function, arguments[1:], self.compute)
+        each = self.each(self.elements(arguments[:1]))
+        count, error = gathered(self.lines, each, arguments[0])
+        return self.lines.call(Kind.NUMBER, SAMPLES[function][0], "scratch", count, error, *numbers)
+
+
+def products(lines: Lines, each: Iterator[OfValues], arguments: tuple[Node, ...]) -> Operand:
+    """The sum of the products of what stands at the same place; what is no number is zero."""
+    total, status = lines.fresh()
+    lines.add(f"{total}, {status} = 0.0, 0")
+    for formulas in each:
+        parts = []
+        for value in [formulas.value(node) for node in arguments]:
+            lines.add(f"if {status} == 0 and {value.status} >= {FIRST_ERROR}:")
+            lines.add(f"    {status} = {value.status}")
+            parts.append(f"({value.value} if {formulas.is_number(value)} else 0.0)")
+        lines.add(f"{total} += {' * '.join(['1.0', *parts])}")
+    return lines.call(Kind.NUMBER, "checked", total, status)
+
+
+def gathered(lines: Lines, each: Iterator[OfValues], node: Node) -> tuple[str, str]:
+    """All numbers that a formula gives, one after the other: how many, and the first error."""
+    error, count = lines.fresh()[0], lines.fresh()[0]
+    lines.add(f"{error}, {count} = 0, 0")
+    for formulas in each:
+        value = formulas.value(node)
+        lines.add(f"if {value.status} >= {FIRST_ERROR} and {error} == 0:")
+        lines.add(f"    {error} = {value.status}")
+        lines.add(f"elif {formulas.is_number(value)}:")
+        lines.add(f"    scratch[{count}] = {value.value}")
+        lines.add(f"    {count} += 1")
+    return count, error
+
+
+def beside(
+    function: str, others: tuple[Node, ...], compute: Callable[[Node], Operand]
+) -> list[str]:
+    """The numbers that a function takes beside those that are gathered."""
+    _, count, defaults = SAMPLES[function]
+    refuse_if(not count - len(defaults) <= len(others) <= count, f"{function} of so many values")
+    given = [compute(n) for n in others]
+    refuse_if(any(o.kind is not Kind.NUMBER for o in given), "a text where a number is wanted")
+    left_out = defaults[len(defaults) - (count - len(others)) :] if defaults else ()
+    numbers = [part for o in given for part in pair(o)]
+    return numbers + [part for default in left_out for part in (repr(default), "0")]
