@@ -284,3 +284,14 @@ def test_a_null_or_a_fault_makes_its_block_slow_and_changes_nothing(
     assert pieces == at_once
     assert cut.faults() == whole.faults()
     assert repr(cut.snapshot()) == repr(whole.snapshot())
+
+
+def test_kernels_of_one_program_keep_their_own_state() -> None:
+    program = program_of("""
+        output out; input a(x integer); variable $v(sum integer = 0);
+        (out, $v) <- Fold[set $v.sum = $v.sum + x; emit sum = $v.sum](a, $v);
+    """)
+    first, second = kernel_for(program), kernel_for(program)
+    assert [(1,), (3,)] == rows_of(first, (1,), (2,))
+    assert [(5,)] == rows_of(second, (5,))
+    assert [(6,)] == rows_of(first, (3,))

@@ -7,6 +7,7 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from millstream.engine.sizes import measured
 from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
+from millstream.kernels.runtime.same import Same
 from millstream.plan.batch import Array, Batch
 from millstream.plan.figures import inputs_of_steps
 from millstream.plan.net import consolidated_queues
@@ -43,8 +45,13 @@ _ROW_BYTES = 32
 
 
 def plan_for(program: Program) -> Plan:
-    """The plan this engine runs."""
-    return make_plan(program, why_not)
+    """The plan this engine runs; it is made once."""
+    return _plan_of(Same(program))
+
+
+@functools.lru_cache(maxsize=16)
+def _plan_of(program: Same[Program]) -> Plan:
+    return make_plan(program.it, why_not)
 
 
 class Run:

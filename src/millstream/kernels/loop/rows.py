@@ -11,6 +11,7 @@ gathered after it (`rows_outputs`).
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 
 import numpy as np
@@ -19,15 +20,16 @@ import pyarrow as pa
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.types import QueueType
 from millstream.kernels.loop.rows_arguments import Arguments
-from millstream.kernels.loop.rows_generated import generate
+from millstream.kernels.loop.rows_generated import Functions, generate
 from millstream.kernels.loop.rows_lanes import Lane, Lanes
-from millstream.kernels.loop.rows_layout import lay_out
+from millstream.kernels.loop.rows_layout import LoopLayout, lay_out
 from millstream.kernels.loop.rows_nodes import Apply, Node, UnsupportedError
 from millstream.kernels.loop.rows_outputs import Outputs
 from millstream.kernels.loop.rows_parts import LoopCall, RowParts
-from millstream.kernels.loop.rows_trace import trace
+from millstream.kernels.loop.rows_trace import Trace, trace
 from millstream.kernels.loop.rows_values import Leaves
 from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.same import Same
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
 #: With so many rows at once, code that hopes for the best is worth compiling.
@@ -47,6 +49,19 @@ def why_not(
     return None
 
 
+@functools.lru_cache(maxsize=1024)
+def _generated(
+    operators: Same[tuple[Operator, ...]],
+    inputs: tuple[tuple[str, QueueType], ...],
+    outputs: tuple[str, ...],
+    variables: Same[tuple[Variable, ...]],
+) -> tuple[Trace, LoopLayout, Leaves, Functions]:
+    """What a kernel never changes: a program that runs again finds it here."""
+    traced = trace(operators.it, inputs, outputs, variables.it)
+    layout, leaves = lay_out(traced, variables.it), Leaves()
+    return traced, layout, leaves, generate(traced, layout, leaves)
+
+
 class RowKernel:
     """Mutable: the state of its folds, and how often each fault has occurred."""
 
@@ -59,10 +74,9 @@ class RowKernel:
         outputs: tuple[str, ...],
         variables: tuple[Variable, ...],
     ) -> None:
-        self.trace = trace(operators, inputs, outputs, variables)
-        self.layout = lay_out(self.trace, variables)
-        self.leaves = Leaves()
-        self.functions = generate(self.trace, self.layout, self.leaves)
+        self.trace, self.layout, self.leaves, self.functions = _generated(
+            Same(operators), inputs, outputs, Same(variables)
+        )
         #: Whether code for the best case is worth compiling; not decided before there are rows.
         self.is_hopeful: bool | None = None
         self._reset()
