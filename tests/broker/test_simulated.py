@@ -13,7 +13,7 @@ from millstream.broker import core, log, publishers, soft, views
 from millstream.broker.env import Disk
 from millstream.broker.evaluations import Evaluations
 from millstream.broker.journal import Journal
-from millstream.broker.ticks import Ticks
+from millstream.broker.ticks import TakenTicks, Ticks
 from millstream.engine.storage import codec
 from tests.broker.simulator import ACKNOWLEDGED, Simulation
 from tests.broker.world import is_found_by
@@ -142,7 +142,7 @@ def a_checkpoint_forgets_taken_ticks(patch: pytest.MonkeyPatch) -> None:
 
     def restore(self: Ticks, state: Any) -> None:
         right(self, state)
-        self.taken.clear()
+        self.taken = TakenTicks()
 
     patch.setattr(Ticks, "restore", restore)
 

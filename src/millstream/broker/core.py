@@ -33,7 +33,7 @@ from millstream.broker.records import (
 )
 from millstream.broker.retention import Retention
 from millstream.broker.soft import LEAST, Frozen, Soft, SoftLog
-from millstream.broker.ticks import Fate, Judged
+from millstream.broker.ticks import Fate, Judged, TakenTicks
 from millstream.broker.views import KEPT, ViewRows
 from millstream.calculus.types import START_OF_TIME, Row, Value
 from millstream.errors import PlanError, UsageError, listing
@@ -333,7 +333,7 @@ class Broker:
         ticks = self.knowledge.ticks[batch.stream]
         key = ticks.stream.input.type.schema.index(ticks.stream.key)
         now = self.env.clock.now()
-        promised: set[int] = set()
+        promised = TakenTicks()
         judged: list[Judged] = []
         rows: list[Row] = []
         for given in batch.rows:

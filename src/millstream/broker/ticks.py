@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -47,6 +47,43 @@ class Judged:
         return made if self.reason is None else made | {"reason": self.reason}
 
 
+class TakenTicks:
+    """Mutable: ticks that have rows. The next free one is soon found, however many lie together."""
+
+    def __init__(self, ticks: Iterable[int] = ()) -> None:
+        #: By tick a later one before which no other is free.
+        self._later = {tick: tick + 1 for tick in ticks}
+
+    def __len__(self) -> int:
+        return len(self._later)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._later)
+
+    def __contains__(self, tick: int) -> bool:
+        return tick in self._later
+
+    def add(self, tick: int) -> None:
+        self._later[tick] = tick + 1
+
+    def forget(self, tick: int) -> None:
+        """One that will not be asked for again, nor any before it."""
+        self._later.pop(tick, None)
+
+    def take_back(self, ticks: Iterable[int]) -> None:
+        self._later = {tick: tick + 1 for tick in self._later.keys() - set(ticks)}
+
+    def free(self, tick: int) -> int:
+        """The first from here on that has no row."""
+        later, passed = self._later, []
+        while (following := later.get(tick)) is not None:
+            passed.append(tick)
+            tick = following
+        for one in passed:
+            later[one] = tick
+        return tick
+
+
 class Ticks:
     """Mutable: the knowledge of one stream."""
 
@@ -55,7 +92,7 @@ class Ticks:
         self.horizon = START_OF_TIME
         self.largest: int | None = None
         #: Ticks above the horizon that have rows, and the same as a heap.
-        self.taken: set[int] = set()
+        self.taken = TakenTicks()
         self._order: list[int] = []
         self.counts: Counter[str] = Counter()
 
@@ -72,7 +109,7 @@ class Ticks:
 
     # --- what is decided ---
 
-    def judge(self, tick: int | None, now: int, promised: set[int]) -> Judged:
+    def judge(self, tick: int | None, now: int, promised: TakenTicks) -> Judged:
         """The fate of a row, when others of its batch have been promised their ticks."""
         if tick is None:
             tick = self._next(max(now, (self.largest or 0) + 1, self.horizon + 1), promised)
@@ -92,9 +129,9 @@ class Ticks:
             return Judged(Fate.REJECTED, None, f"{self.stream.name} has no later tick")
         return Judged(Fate.ACCEPTED, tick)
 
-    def _next(self, tick: int, promised: set[int]) -> int:
+    def _next(self, tick: int, promised: TakenTicks) -> int:
         while tick in self.taken or tick in promised:
-            tick += 1
+            tick = promised.free(self.taken.free(tick))
         return tick
 
     # --- what is known then ---
@@ -107,15 +144,14 @@ class Ticks:
         journal.note(lambda: setattr(self, "largest", before))
         self.largest = max(ticks) if before is None else max(before, *ticks)
         self._put(ticks)
-        journal.note(lambda: self.taken.difference_update(ticks))
+        journal.note(lambda: self.taken.take_back(ticks))
         self.silence(self.largest - self.stream.slack - 1, journal)
 
     def silence(self, through: int, journal: Journal) -> None:
         """No row comes any more for the ticks up to here."""
         if self.stream.until is not None and through >= self.stream.until:
             through = self.stream.until
-        while through + 1 in self.taken:
-            through += 1
+        through = self.taken.free(through + 1) - 1
         if through <= self.horizon:
             return
         before = self.horizon
@@ -123,15 +159,15 @@ class Ticks:
         while self._order and self._order[0] <= through:
             tick = heapq.heappop(self._order)
             if tick in self.taken:  # else it was taken back
-                self.taken.discard(tick)
+                self.taken.forget(tick)
                 gone.append(tick)
         journal.note(lambda: self._put(gone))
         journal.note(lambda: setattr(self, "horizon", before))
         self.horizon = through
 
     def _put(self, ticks: list[int]) -> None:
-        self.taken.update(ticks)
         for tick in ticks:
+            self.taken.add(tick)
             heapq.heappush(self._order, tick)
 
     def snapshot(self) -> dict[str, Any]:
@@ -142,7 +178,7 @@ class Ticks:
         self.horizon, self.largest = state["horizon"], state["largest"]
         self.counts = Counter(state["counts"])
         self._order = state["taken"].tolist()  # what is sorted is a heap
-        self.taken = set(self._order)
+        self.taken = TakenTicks(self._order)
 
     def count(self, fates: Counter[str], journal: Journal) -> None:
         self.counts += fates
