@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from millstream.broker.core import Given
 from millstream.calculus.types import Row
-from millstream.connectors.json_rows import values_of_line
+from millstream.connectors.json_plain import values_of
 from millstream.connectors.layout import InputColumns, check_keys
 from millstream.connectors.values import Unfit
 from millstream.languages.served import ServedStream
@@ -33,7 +33,7 @@ def rows_of_lines(stream: ServedStream, body: bytes) -> tuple[Given, ...]:
         if not line.strip():
             continue
         try:
-            made.append(Given(values_of_line(layout, line, LONGEST_LINE)))
+            made.append(Given(values_of(layout, line, LONGEST_LINE)))
         except Unfit as unfit:
             made.append(Given(None, str(unfit)))
     return tuple(made)
