@@ -1,4 +1,4 @@
-"""Lines of JSON of which nothing has to be looked at closely, in 0.28 of the time of the definition.
+"""Lines of JSON that need no closer look, in 0.28 of the time of the definition.
 
 Nearly all lines that are published are flat objects of whole numbers and plain texts. What such a
 line says is what `json_rows` reads; of any other line nothing is said here.
