@@ -46,6 +46,16 @@ FORMULAS = (
 )  # fmt: skip
 
 
+OF_WINDOWS = (
+    "=AVERAGE(FILTER(WINDOW(A1,9),WINDOW(S1,9)=S1))",
+    "=SUM(FILTER(WINDOW(A1,9),WINDOW(B1,9)>B1,-1))",
+    "=ROWS(FILTER(WINDOW(A1,9),WINDOW(B1,9)>B1))", "=NPV(B1/100,WINDOW(A1,5))",
+    "=MEDIAN(FILTER(WINDOW(A1,9),(WINDOW(S1,9)=S1)*(WINDOW(B1,9)>C1)))", "=IRR(WINDOW(C1,5))",
+    "=MAX(SCAN(0,WINDOW(A1,9),LAMBDA(a,x,a+x)))",
+    "=AVERAGE(SCAN(0,WINDOW(C1,9),LAMBDA(a,x,MAX(0,a+x/B1))))",
+)  # fmt: skip
+
+
 def program(formulas: tuple[str, ...]) -> Program:
     cells = TABLES | {f"Z{n}": formula for n, formula in enumerate(formulas, 1)}
     names = [(column, f"{column.upper()}1") for column in "abcds"]
@@ -71,9 +81,11 @@ def rows(count: int) -> list[tuple[Value, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(3))
-def test_areas_in_loops_give_what_the_reference_gives(part: int) -> None:
-    made = program(FORMULAS[part::3])
+@pytest.mark.parametrize(
+    "formulas", [FORMULAS[::3], FORMULAS[1::3], FORMULAS[2::3], OF_WINDOWS], ids=range(4)
+)
+def test_aggregates_in_loops_give_what_the_reference_gives(formulas: tuple[str, ...]) -> None:
+    made = program(formulas)
     (operator,) = made.operators
     assert isinstance(operator.function, Sheet)
     types = made.queue_types()

@@ -13,7 +13,13 @@ from millstream.kernels.sheets.areas import Areas, is_of_areas
 from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.criteria import FUNCTIONS as CRITERIA
 from millstream.kernels.sheets.distinct import count_different, different
-from millstream.kernels.sheets.formulas_areas import FLOWS, OfAreas, is_filtered, names_only_areas
+from millstream.kernels.sheets.formulas_areas import (
+    FLOWS,
+    OfAreas,
+    is_filtered,
+    is_of_steps,
+    names_only_areas,
+)
 from millstream.kernels.sheets.formulas_base import BOOLEAN, MIXED, NUMBER, TEXT
 from millstream.kernels.sheets.formulas_choices import COMPARISONS, Choices
 from millstream.kernels.sheets.formulas_defined import DEFINED, defined_form
@@ -166,12 +172,16 @@ class Formulas(Choices, OfAreas, Tables):
             return aggregate_left(self.aggregates, self.scans(), left, Call(function, arguments))
         if asks_for_last(self.aggregates, function, arguments):
             return lookup_last(self.scans(), arguments)
+        if is_filtered(function, arguments):
+            return self.of_filtered(function, arguments)
+        if is_of_steps(function, arguments):
+            return self.of_steps(function, arguments)
+        if function in FLOWS:
+            return self.flows(function, arguments)
         if is_scan(function, arguments) or is_reduced(function, arguments):
             return self.scan(function, arguments)
         if is_of_areas(function, arguments, is_array=self.is_array):
             return self.of_areas(function, arguments)
-        if is_filtered(function, arguments):
-            return self.of_filtered(function, arguments)
         if names_only_areas(function, arguments):
             return self.of_matching(function, arguments)
         if any(isinstance(n, WindowOf) for n in arguments):
@@ -191,8 +201,6 @@ class Formulas(Choices, OfAreas, Tables):
             return self._of_numbers(function, compiled, arguments)
         if function in SAMPLES:
             return self.sample_of_cells(function, arguments)
-        if function in FLOWS:
-            return self.flows(function, arguments)
         definition = defined_form(function)
         if definition is not None:
             return self.defined(function, definition, arguments)

@@ -20,12 +20,22 @@ from millstream.kernels.sheets.operands import (
     constant,
     refuse_if,
 )
-from millstream.kernels.sheets.scanned import SAMPLES, OfValues, beside, gathered, products
+from millstream.kernels.sheets.scanned import (
+    SAMPLES,
+    OfValues,
+    Scans,
+    beside,
+    gathered,
+    is_reduced,
+    names_values,
+    products,
+)
 from millstream.values.excel.syntax import Call, Node, Range
 from millstream.values.excel.values import CALC
 
 #: Of the numbers that FILTER leaves.
 _OF_FILTERED = frozenset({*FOLDS, *SAMPLES, "ROWS"}) - {"AND", "COUNT", "COUNTA", "OR"}
+_OF_STEPS = frozenset({"AVERAGE", "MAX", "MIN", "SUM"})
 #: Functions of the numbers in some cells, and of one that stands before or after these.
 FLOWS = frozenset({"IRR", "NPV"})
 
@@ -38,10 +48,19 @@ class _Source:
 
 
 def is_filtered(function: str, arguments: tuple[Node, ...]) -> bool:
-    """Is it an aggregate of what FILTER leaves of areas?"""
+    """Is it an aggregate of what FILTER leaves of areas, or of windows?"""
     match arguments:
         case (Call("FILTER", (values, condition, *_)), *_):
-            return function in _OF_FILTERED and names_areas(values) and names_areas(condition)
+            is_over = any(all(map(of, (values, condition))) for of in (names_areas, names_values))
+            return function in _OF_FILTERED and is_over
+    return False
+
+
+def is_of_steps(function: str, arguments: tuple[Node, ...]) -> bool:
+    """Is it an aggregate of what SCAN makes of windows by a formula of numbers?"""
+    match arguments:
+        case (Call("SCAN", steps),):
+            return function in _OF_STEPS and is_reduced("REDUCE", steps)
     return False
 
 
@@ -51,6 +70,10 @@ class OfAreas(Definitions, Folds):
     @abstractmethod
     def areas(self) -> Areas:
         """What goes along areas."""
+
+    @abstractmethod
+    def scans(self) -> Scans:
+        """What goes along windows."""
 
     def of_areas(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """An aggregate of a formula over all places of areas."""
@@ -75,11 +98,10 @@ class OfAreas(Definitions, Folds):
         assert isinstance(filtered, Call)
         values, condition, *empty = filtered.arguments
         refuse_if(len(empty) > 1, "FILTER of so many values")
-        areas = self.areas()
-        places = areas.elements((values, condition))
+        each = self._each((values, condition))
         some, bad = self.lines.fresh()
         self.lines.add(f"{some}, {bad} = 0, np.int64(0)")
-        each = self._kept(areas.each(places), condition, some, bad)
+        each = self._kept(each, condition, some, bad)
         if function == "ROWS":
             refuse_if(bool(rest), "ROWS of so many values")
             for _ in each:
@@ -100,6 +122,14 @@ class OfAreas(Definitions, Folds):
         self.lines.add(f"    {value}, {status} = {instead.value}, np.int64({instead.status})")
         return Operand(NUMBER, value, status, may_be_empty=instead.may_be_empty)
 
+    def _each(self, nodes: tuple[Node, ...]) -> Iterator[OfValues]:
+        """All values of windows, or all places of areas."""
+        if any(map(names_values, nodes)):
+            scans = self.scans()
+            return scans.each(scans.elements(nodes))
+        areas = self.areas()
+        return areas.each(areas.elements(nodes))
+
     def _kept(
         self, each: Iterator[OfValues], condition: Node, some: str, bad: str
     ) -> Iterator[OfValues]:
@@ -113,6 +143,21 @@ class OfAreas(Definitions, Folds):
             self.lines.add(f"{some} += 1")
             yield formulas
             self.lines.depth -= 1
+
+    def of_steps(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        """An aggregate of all that SCAN makes on its way."""
+        (steps,) = arguments
+        assert isinstance(steps, Call)
+        first, values, made_by = steps.arguments
+        assert isinstance(made_by, Call)
+        total, status, count = self._fold_begins(function)
+
+        def folded(value: Operand) -> None:
+            step = FOLDS[function][1].format(t=total, v=value.value, n=count)
+            self._folded_in(function, value, step, count, status)
+
+        self.scans().reduced(first, values, made_by, folded)
+        return self._fold_ends(function, total, status, count)
 
     def of_matching(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         """COUNTIF, SUMIFS and their kin over areas."""
@@ -170,7 +215,11 @@ class OfAreas(Definitions, Folds):
             refuse_if(not 1 <= len(arguments) <= 2, "IRR of so many values")
             beside_them = self.number(self.operand(arguments[1])) if arguments[1:] else None
             cells = arguments[:1]
-        count, error = self.numbers_gathered(cells)
+        if any(map(names_values, cells)):
+            refuse_if(len(cells) > 1, f"{function} of several windows")
+            count, error = gathered(self.lines, self._each(cells), cells[0])
+        else:
+            count, error = self.numbers_gathered(cells)
         first = f"{compiled.defaults[0]!r}, 0" if compiled.defaults else ""
         if beside_them is not None:
             first = f"{beside_them.value}, {beside_them.status}"

@@ -232,6 +232,9 @@ class PlainFormulas(Formulas):
     def of_filtered(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         return self._not_called(lambda: super(PlainFormulas, self).of_filtered(function, arguments))
 
+    def of_steps(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        return self._not_called(lambda: super(PlainFormulas, self).of_steps(function, arguments))
+
     def _not_called(self, make: Callable[[], Operand]) -> Operand:
         """Each of the values has its status, as in careful statements."""
         called = self.called

@@ -231,7 +231,10 @@ class Scans:
 
     # --- aggregates ---
 
-    def reduced(self, first: Node, values: Node, function: Call) -> Operand:
+    def reduced(
+        self, first: Node, values: Node, function: Call,
+        visit: Callable[[Operand], None] = lambda _so_far: None,
+    ) -> Operand:  # fmt: skip
         """REDUCE: what a formula makes of what it has made so far and of the next value."""
         so_far, value, body = function.arguments
         lines, start = self.lines, self.compute(first)
@@ -249,6 +252,7 @@ class Scans:
             made = formulas.of_names(_with_names(body), names)
             refuse_if(not _is_number(made), "REDUCE of other kinds")
             lines.add(f"{total}, {status} = {made.value}, {made.status}")
+            visit(Operand(Kind.NUMBER, total, status, may_be_empty=False))
         return Operand(Kind.NUMBER, total, status, may_be_empty=False)
 
     def products(self, arguments: tuple[Node, ...]) -> Operand:

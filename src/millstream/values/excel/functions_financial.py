@@ -154,7 +154,7 @@ def _rest(
     if kind == _ANNUITY:
         return _balance(rate, flows[0], flows[1], flows[2], flows[3], flows[4])
     if kind == _FLOWS:
-        return worth(rate, flows, count, 0)
+        return _worth_now(rate, flows, count)
     return dated_worth(rate, flows, years, count)
 
 
@@ -208,17 +208,23 @@ def rate(
     return _root(_ANNUITY, guess, numbers_, numbers_, 0)
 
 
-def worth(rate_: float, flows: Sequence[float], count: int, first: int) -> float:
-    """What flows are worth: of the first it is said how many periods it lies ahead."""
-    total = 0.0
+def _worth_now(rate_: float, flows: Sequence[float], count: int) -> float:
+    """What flows are worth when the first comes, by products: a search asks for it often."""
+    total, growth = 0.0, 1.0
     for n in range(count):
-        total += _discounted(flows[n], rate_, float(n + first))
+        if growth == 0:
+            return math.nan
+        total += flows[n] / growth
+        growth *= 1 + rate_
     return total
 
 
 def present_worth(rate_: float, flows: Sequence[float], count: int) -> float:
     fail_if(rate_ == -1, DIV0)
-    return finite(worth(rate_, flows, count, 1))
+    total = 0.0
+    for n in range(count):
+        total += _discounted(flows[n], rate_, float(n + 1))
+    return finite(total)
 
 
 def net_present_value(rate_: float, *flows: Operand) -> float:
