@@ -51,6 +51,24 @@ def _define_within64(typing_context: Any, data: Any, index: Any, low: Any, span:
 within64: Any = intrinsic(_define_within64)
 
 
+def _define_between64(typing_context: Any, data: Any, index: Any, bounds: Any, place: Any) -> Any:
+    """As `within64`, with 64 times `low` at a place among bounds, and 64 times `span` behind."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        block = _loaded(context, builder, signature.args[0], args[0], args[1])
+        low = _loaded(context, builder, signature.args[2], args[2], args[3])
+        behind = builder.add(args[3], ir.Constant(ir.IntType(64), _BYTES))
+        span = _loaded(context, builder, signature.args[2], args[2], behind)
+        inside = builder.icmp_unsigned("<=", builder.sub(block, low), span)
+        return builder.bitcast(inside, ir.IntType(_BYTES))
+
+    del typing_context, index, place
+    return types.uint64(data, types.int64, bounds, types.int64), generate
+
+
+between64: Any = intrinsic(_define_between64)
+
+
 def _define_copy_block(typing_context: Any, to: Any, place: Any, data: Any, index: Any) -> Any:
     """Copy the bytes from an index on to any other place."""
 

@@ -60,6 +60,8 @@ _ATOMS = st.sampled_from(
         "(?:ab|x)",
         r"[=;]",
         r"[a-c1=;x]",
+        "abc=x",
+        "[aA][bc]=",
     ]
 )
 
@@ -83,7 +85,7 @@ PATTERNS = st.recursive(_ATOMS, _grown, max_leaves=8)
 TEXTS = st.lists(
     st.text(st.sampled_from("aabcx1=; \n"), max_size=9)
     | st.text(st.sampled_from("      abcx=;"), min_size=15, max_size=40)
-    | st.lists(st.sampled_from([*"abc1= \n", "bc=", "ab", " " * 50, "a" * 63, "x" * 64]),
+    | st.lists(st.sampled_from([*"abc1= \n", "bc=", "abc=x", "ab", " " * 50, "a" * 63, "x" * 64]),
                min_size=3, max_size=9).map("".join),
     min_size=1, max_size=6,
 )  # fmt: skip

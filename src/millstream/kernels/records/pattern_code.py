@@ -11,6 +11,7 @@ import numpy as np
 from millstream.kernels.records.pattern_leads import is_anchored, lead_of, needed, sieve
 from millstream.kernels.records.pattern_scan import range_table, set_table
 from millstream.kernels.records.pattern_trees import (
+    BEYOND,
     WORD,
     All,
     Either,
@@ -32,6 +33,8 @@ PLACES = "^$AzZbB"
 IN_VAIN = -2
 _MOST = 2000
 _NO_END = 1 << 30
+#: So many characters are compared with one look.
+_MOST_AT_ONCE = 8
 #: What is known of a pattern, by its place among the `traits` of its code; -1 is none.
 #: How many characters a match has at least, as far as they are known; which set the first is of.
 LEAD, START = 0, 1
@@ -154,8 +157,22 @@ class _Builder:
                 for each in run:
                     self.build(each)
                 continue
-            self.add(ROW, len(self.rows), len(run))
-            self.rows += [self.set_number(one.of) for one in run if isinstance(one, One)]
+            for first in range(0, len(run), _MOST_AT_ONCE):
+                some = run[first : first + _MOST_AT_ONCE]
+                self.row([one.of for one in some if isinstance(one, One)])
+
+    def row(self, sets: list[frozenset[int]]) -> None:
+        """The characters as a word of eight bytes, if each is known but for one bit at most."""
+        at = self.add(ROW, len(self.rows), len(sets))
+        self.rows += [self.set_number(of) for of in sets]
+        word = mask = 0
+        for place, of in enumerate(sets):
+            differing = min(of, default=0) ^ max(of, default=0)
+            if not 0 < len(of) <= 2 or differing.bit_count() > 1 or BEYOND in of:
+                return
+            word |= (min(of) & ~differing) << (8 * place)
+            mask |= (127 & ~differing) << (8 * place)
+        self.code[at][3:5] = word, mask
 
     def either(self, parts: tuple[Tree, ...]) -> None:
         ends = []
@@ -248,7 +265,8 @@ class _Builder:
             first, second, *_ = sieve(lead) * 2
             traits[FIRST], traits[FIRST_SET] = first, self.set_number(lead[first])
             traits[SECOND], traits[SECOND_SET] = second, self.set_number(lead[second])
-        if pair is not None:
+        # At one place alone it is told as soon whether there is a match.
+        if pair is not None and (self.branches or not is_anchored(whole)):
             traits[NEEDED], traits[FOLLOWED] = pair
         begins = next(c for c in self.code if c[0] != NOTE)
         if begins[0] == RUN and begins[3] == _NO_END and begins[4] < 0:

@@ -1,9 +1,10 @@
 """Where characters of a set come next in a text, found 64 at a time.
 
 A set is a row of `sets` (of each byte whether it is in it) and one of `ranges`: how many ranges of
-bytes it is made of, whether of those that are not in it instead, and for each the first and how
-many follow. A set of many ranges has none, and its characters are looked at one by one. Bytes
-beyond ASCII may be in a set or not: no text that is looked at has any.
+bytes it is made of, whether of those that are not in it instead, and behind that for each the first
+and how many follow, both 64 times, to be compared with as they are. A set of many ranges has none,
+and its characters are looked at one by one. Bytes beyond ASCII may be in a set or not: no text that
+is looked at has any.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from millstream.blocks64 import first_bit, within64
+from millstream.blocks64 import between64, first_bit, within64
 from millstream.compiled import inlined
 from millstream.plan.batch import Array
 
 #: More ranges than this are not worth it.
 MOST_RANGES = 4
+#: How many bytes stand before the ranges of a set, and how many are of each.
+_HEAD, _RANGE = 64, 128
 _ALL, _NOTHING, _ONE = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0), np.uint8(0)
 
 
@@ -29,7 +32,7 @@ def set_table(sets: list[frozenset[int]]) -> Array:
 
 
 def range_table(sets: list[frozenset[int]]) -> Array:
-    table = np.zeros((max(1, len(sets)), 2 + 2 * MOST_RANGES), np.uint8)
+    table = np.zeros((max(1, len(sets)), _HEAD + _RANGE * MOST_RANGES), np.uint8)
     for row, of in enumerate(sets):
         inside, outside = _ranges(of), _ranges(frozenset(range(128)) - of)
         ranges = outside if len(outside) < len(inside) else inside
@@ -38,7 +41,8 @@ def range_table(sets: list[frozenset[int]]) -> Array:
             continue
         table[row, :2] = len(ranges), len(outside) < len(inside)
         for n, (low, high) in enumerate(ranges):
-            table[row, 2 + 2 * n : 4 + 2 * n] = low, high - low
+            at = _HEAD + n * _RANGE
+            table[row, at : at + 64], table[row, at + 64 : at + 128] = low, high - low
     return table
 
 
@@ -60,9 +64,10 @@ def has_ranges(ranges: Array, of: int) -> Any:
 @inlined
 def members64(ranges: Array, of: int, data: Array, at: int) -> Any:
     """Which of the next 64 bytes are of a set that has ranges."""
-    members = _NOTHING
-    for n in range(ranges[of, 0]):
-        members |= within64(data, at, ranges[of, 2 + 2 * n], ranges[of, 3 + 2 * n])
+    members, place = _NOTHING, of * (_HEAD + _RANGE * MOST_RANGES) + _HEAD
+    for _ in range(ranges[of, 0]):
+        members |= between64(data, at, ranges, place)
+        place += _RANGE
     return members if ranges[of, 1] == 0 else ~members
 
 

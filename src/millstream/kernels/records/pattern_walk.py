@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from millstream.compiled import inlined
 from millstream.kernels.records.pattern_scan import run_end
 from millstream.plan.batch import Array
+from millstream.words64 import load64
 
 NONE, FOUND, UNKNOWN = 0, 1, 2
 _WAY, _OLD, _RUN = 0, 1, 2
@@ -115,10 +118,15 @@ def _noted(
 
 @inlined
 def _are_next(
-    rows: Array, first: int, count: int, sets: Array, data: Array, at: int, end: int
-) -> bool:  # fmt: skip
-    """Whether the next characters are of several sets."""
-    n = 0 if at + count <= end else count + 1
+    code: Array, pc: int, rows: Array, sets: Array, data: Array, at: int, end: int
+) -> Any:  # fmt: skip
+    """Whether the next characters are of several sets; as one word if that tells."""
+    first, count, word, mask = code[pc, 1], code[pc, 2], code[pc, 3], code[pc, 4]
+    if at + count > end:
+        return False
+    if mask != 0 and at + 8 <= data.size:
+        return (load64(data, at) ^ np.uint64(word)) & np.uint64(mask) == 0
+    n = 0
     while n < count and sets[rows[first + n], data[at + n]]:
         n += 1
     return n == count
@@ -166,7 +174,7 @@ def attempt(
             goes_on = at < end and sets[first, data[at]]
             at += 1
         elif kind == 7:  # row
-            goes_on = _are_next(rows, first, code[pc, 2], sets, data, at, end)
+            goes_on = _are_next(code, pc, rows, sets, data, at, end)
             at += code[pc, 2]
         elif kind == 5:  # run
             low = at + code[pc, 2]
@@ -223,7 +231,7 @@ def straight(
             at = run_end(sets, ranges, first, data, at, min(end, at + code[pc, 3]))
             goes_on = at >= low
         elif kind == 7:  # row
-            goes_on = _are_next(rows, first, code[pc, 2], sets, data, at, end)
+            goes_on = _are_next(code, pc, rows, sets, data, at, end)
             at += code[pc, 2]
         elif kind == 0:  # one
             goes_on = at < end and sets[first, data[at]]
