@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from millstream.compiled import tight
+from millstream.kernels.runtime.hashing import frozen
 from millstream.plan.batch import Array
 from millstream.values.records.types import BOOL, FLOAT, INT, TIME
 
@@ -18,13 +20,25 @@ def towards_zero(a: Array, b: Array) -> Array:
     return np.where(b == -1, -a, quotient + wrong)
 
 
+@tight
+def _fit(values: Array, whole: Array) -> bool:
+    """Make integers of floats, towards zero; whether all of them are some."""
+    fits = True
+    for n in range(len(values)):
+        value = values[n]
+        fits &= -(2.0**63) <= value < 2.0**63  # no NaN either
+        whole[n] = np.int64(value)
+    return fits
+
+
 def _whole(values: Array) -> tuple[Array, Array | None]:
-    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:  # no NaN either
-        return values.astype(np.int64), None
+    whole = np.empty(len(values), np.int64)
+    if _fit(frozen(values), whole):
+        return whole, None
     with np.errstate(all="ignore"):
-        whole = np.trunc(values)
-        fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
-        return np.where(fits, whole, 0).astype(np.int64), ~fits
+        cut = np.trunc(values)
+        fits = (cut >= -(2.0**63)) & (cut < 2.0**63)
+        return np.where(fits, cut, 0).astype(np.int64), ~fits
 
 
 OPERATORS: dict[str, Callable[..., Array]] = {

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from millstream.calculus.types import Kind, Type
-from millstream.kernels.runtime.hashing import padded
+from millstream.compiled import tight
+from millstream.kernels.runtime.hashing import frozen, padded
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.plan.batch import DTYPES, Array, Vector
@@ -40,10 +41,7 @@ class _Axis:
     def codes(self, vector: Vector) -> Array:
         """The values as integers, of which `place` makes numbers of cells."""
         if self.pool is not None:
-            codes = self.pool.codes(vector.values)
-            if len(codes) and int(codes.min()) < 0:
-                raise _Scattered
-            return codes
+            return self.pool.codes(vector.values)
         if vector.valid is not None:
             raise _Scattered
         return np.asarray(vector.values).astype(np.int64, copy=False)
@@ -52,6 +50,8 @@ class _Axis:
         """Where the numbers must begin, and how many there must be, for these values too."""
         low, high = int(codes.min()), int(codes.max()) + 1
         if self.pool is not None:
+            if low < 0:
+                raise _Scattered  # a text that is missing has no code
             high = self.pool.top
         if self.size and self.low <= low and high <= self.low + self.size:
             return self.low, self.size
@@ -82,27 +82,25 @@ class _Cells:
 
     def add(self, columns: Sequence[Vector], values: Array | None) -> None:
         codes = [axis.codes(c) for axis, c in zip(self.axes, columns, strict=True)]
-        self._widen([axis.widened(c) for axis, c in zip(self.axes, codes, strict=True)])
-        cells, start = codes[0], self.axes[0].low
-        for axis, numbers in zip(self.axes[1:], codes[1:], strict=True):
-            start = start * axis.size + axis.low
-            if axis.size > 1:
-                cells = cells * axis.size
-                cells += numbers
-            else:
-                start -= axis.low  # there is one value, which tells nothing
-        # Both wrap where they are large, and what is between them is small.
-        cells = cells - wrapped(start)
+        cells = self._located(codes)
+        if cells is None:
+            self._widen([axis.widened(c) for axis, c in zip(self.axes, codes, strict=True)])
+            cells = self._located(codes)
+            assert cells is not None
         constant = 1 if values is None else _constant(values)
         if constant is not None:
-            counts = np.bincount(cells, minlength=len(self.amounts))
-            self.seen |= counts > 0
-            self.amounts += counts if constant == 1 else counts * np.int64(constant)
+            _count(cells, np.int64(constant), self.amounts, self.seen)
         else:
             assert values is not None
-            # Integers wrap, so they can be added in any order.
-            np.add.at(self.amounts, cells, values)
-            self.seen[cells] = True
+            _add(cells, frozen(values), self.amounts, self.seen)
+
+    def _located(self, codes: Sequence[Array]) -> Array | None:
+        """The cell of each row; None if some have none yet."""
+        cells = np.zeros(len(codes[0]), np.int64)
+        for axis, numbers in zip(self.axes, codes, strict=True):
+            if not _locate(frozen(numbers), wrapped(axis.low), axis.size, cells):
+                return None
+        return cells
 
     def _widen(self, wanted: list[tuple[int, int]]) -> None:
         if wanted == [(axis.low, axis.size) for axis in self.axes]:
@@ -133,6 +131,33 @@ class _Cells:
         numbers, amounts = self.numbers()
         vectors = (axis.vector(n) for axis, n in zip(self.axes, numbers, strict=True))
         return tuple(vectors), amounts
+
+
+@tight
+def _locate(codes: Array, low: int, size: int, cells: Array) -> bool:
+    """One column more that tells cells apart; whether all its values are among those known."""
+    is_inside = True
+    for n in range(len(codes)):
+        # It wraps where the values are large: what is between them is small.
+        place = codes[n] - low
+        is_inside &= np.uint64(place) < np.uint64(size)
+        cells[n] = cells[n] * size + place
+    return is_inside
+
+
+@tight
+def _count(cells: Array, amount: int, amounts: Array, seen: Array) -> None:
+    for n in range(len(cells)):
+        amounts[cells[n]] += amount
+        seen[cells[n]] = True
+
+
+@tight
+def _add(cells: Array, values: Array, amounts: Array, seen: Array) -> None:
+    """Integers wrap, so they can be added in any order."""
+    for n in range(len(cells)):
+        amounts[cells[n]] += values[n]
+        seen[cells[n]] = True
 
 
 def _constant(values: Array) -> int | None:
