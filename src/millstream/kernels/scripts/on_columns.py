@@ -41,7 +41,7 @@ from millstream.kernels.scripts.by_record import RecordFunction, parts_of
 from millstream.kernels.scripts.column_run import ColumnsRun, Emitted, Recorded
 from millstream.kernels.scripts.counting_loops import Counting
 from millstream.kernels.scripts.generate import NotGenerated
-from millstream.kernels.scripts.run import RunScriptKernel, why_walked
+from millstream.kernels.scripts.run import RunScriptKernel
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
 from millstream.values.records import types as records
@@ -205,7 +205,6 @@ class ColumnsKernel(RunScriptKernel):
     ) -> None:
         super().__init__(function, input_types, output_count)
         self.known: KnownBeforehand | None = None
-        walked = why_walked(function, input_types[0].schema.names)
         try:
             self.known = known(function, input_types)
         except NotOnColumns as reason:
@@ -214,8 +213,8 @@ class ColumnsKernel(RunScriptKernel):
         else:
             self.source = "# on whole columns; records that are not plain one by one"
             self.source += _told(self.known)
-        if walked is not None:
-            self.source += f"; each statement by statement, because {walked}"
+        if self.walked is not None:
+            self.source += f"; each statement by statement, because {self.walked}"
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,20 @@ class RunScriptKernel(Termless):
         self.types = function.output_types(input_types, output_count)
         names = input_types[0].schema.names
         self.emits = Emits(function, names)
-        is_walked = why_walked(function, names) is not None
-        self.by_table: _ByTable | None = None
-        if can_send_by_table(function) and not is_walked:
-            self.by_table = _ByTable(function, names)
-        else:
-            self.run = runner(function, names)
+        self.columns = names
+        #: Why it is walked statement by statement, if it is.
+        self.walked = why_walked(function, names)
         self.rejected: Counter[str] = Counter()
+
+    @cached_property
+    def by_table(self) -> _ByTable | None:
+        """Made when the first record comes: columns may answer for all of them."""
+        can_be = can_send_by_table(self.function) and self.walked is None
+        return _ByTable(self.function, self.columns) if can_be else None
+
+    @cached_property
+    def run(self) -> Run:
+        return runner(self.function, self.columns)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         with deep_calls(), many_values():
