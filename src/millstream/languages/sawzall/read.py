@@ -138,6 +138,9 @@ class Reader(TableReader):
             self.fail(
                 "`result` stands only in what is made of statements, as in ?{ ... result e; }"
             )
+        if token.text in ("var", "let") and self.peek().kind == "name":
+            hint = f"leave out `{token.text}`, as in `{self.peek().text}: int;`"
+            self.fail("a variable is declared by its name, then its type", token.span, hint)
         is_declared = token.kind == "name" and self.peek().text == ":"
         if is_declared and self.peek().kind == "symbol":
             return self.declaration()
@@ -187,6 +190,9 @@ class Reader(TableReader):
                 return Do(value, self.since(start))
             fitted = self.wanted(changed, place.type, "what is assigned")
             return Assign(place, fitted, self.since(start))
+        if self.at(":") and self.peek().text == "=":
+            hint = "an element is given another value by `=`"
+            self.fail("`:=` declares a variable, which needs a name", hint=hint)
         return Do(self.finished(value), self.since(start))
 
     def counted(self, value: Expression, start: Span) -> Statement:
