@@ -89,7 +89,7 @@ class _Cells:
             assert cells is not None
         constant = 1 if values is None else _constant(values)
         if constant is not None:
-            _count(cells, np.int64(constant), self.amounts, self.seen)
+            _count(cells, constant, self.amounts, self.seen)
         else:
             assert values is not None
             _add(cells, frozen(values), self.amounts, self.seen)
@@ -134,9 +134,9 @@ class _Cells:
 
 
 @tight
-def _locate(codes: Array, low: int, size: int, cells: Array) -> bool:
+def _locate(codes: Array, low: int, size: int, cells: Array) -> Any:
     """One column more that tells cells apart; whether all its values are among those known."""
-    is_inside = True
+    is_inside: Any = True
     for n in range(len(codes)):
         # It wraps where the values are large: what is between them is small.
         place = codes[n] - low
