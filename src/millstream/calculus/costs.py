@@ -21,10 +21,12 @@ _KEPT_BY = {"==": 0.1, "!=": 0.9, "is_null": 0.1, "<": 0.3, "<=": 0.3, ">": 0.3,
 
 
 def cost_of(term: Term) -> float:
-    """A text is dear where it is made or compared, not where it is handed on."""
-    return sum(
-        _TEXT if part is not term and part.type.kind is Kind.TEXT else _TERM for part in walk(term)
-    )
+    """A text is dear where it is made or compared, not where it is handed on or always the same."""
+    return sum(_TEXT if part is not term and _is_dear(part) else _TERM for part in walk(term))
+
+
+def _is_dear(part: Term) -> bool:
+    return part.type.kind is Kind.TEXT and not isinstance(part, Literal)
 
 
 #: What conditions have kept of a sample, where there is one.
