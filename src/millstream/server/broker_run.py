@@ -54,6 +54,9 @@ _MOST_INTERPRETED = 400
 _LONGEST_REST = 0.01
 #: How often heartbeats are looked after, in seconds.
 _BEAT = 0.1
+#: So long the event loop waits for views that are just being changed: all who listen would have to
+#: be told by threads otherwise, one after the other.
+_MOMENT = 0.005
 
 
 @dataclass(frozen=True)

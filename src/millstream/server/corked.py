@@ -87,5 +87,12 @@ class _Corked:
 class CorkedHTTP(_AutoHTTP):  # type: ignore[misc]
     """Mutable: one connection."""
 
+    #: How many there were that are no more.
+    gone = 0
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(_Corked(transport))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        CorkedHTTP.gone += 1
+        super().connection_lost(error)

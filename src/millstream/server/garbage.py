@@ -1,9 +1,9 @@
 """Looking for garbage in a server with thousands of connections, where a full look takes a second.
 
 Python looks through all that is there whenever a quarter has been added, and nobody is told
-anything meanwhile. Nearly all of it are connections and rows, which go when nobody holds them, with
-no need to look. So what has outlived two looks is set aside, and all of it is looked through only
-when it has doubled since.
+anything meanwhile. Nearly all of it are connections and rows that are held. So what has outlived
+two looks is set aside, and all of it is looked through only when many connections have gone since,
+which may have left something, or when it has become many times as much.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ from __future__ import annotations
 import asyncio
 import gc
 
+from millstream.server.corked import CorkedHTTP
+
 #: So many new objects are looked through, and the survivors of so many looks once more.
 _YOUNG, _LOOKS = 10_000, 20
 #: Python never looks through the rest by itself.
 _NEVER = 1 << 30
-#: How often what survived is set aside, in seconds, and how many objects are never too many.
-_EVERY, _FEW = 1.0, 400_000
+#: How often what survived is set aside, in seconds.
+_EVERY = 1.0
+#: So many objects are never too many, nor is so many times what was looked through.
+_FEW, _TIMES = 400_000, 8
+#: So many connections may go, and one for so many objects, which is a half of those there are.
+_GONE, _OBJECTS_EACH = 10_000, 400
 
 
 class Garbage:
@@ -24,7 +30,7 @@ class Garbage:
 
     def __init__(self) -> None:
         self._looked_through = _FEW
-        self._looks = 0
+        self._looks = self._gone = 0
 
     def begin(self) -> None:
         """From now on, in the loop that runs."""
@@ -42,11 +48,13 @@ class Garbage:
             return
         self._looks = self._survived()
         gc.freeze()
-        if gc.get_freeze_count() > 2 * self._looked_through:
+        count, gone = gc.get_freeze_count(), CorkedHTTP.gone
+        is_much = count > _TIMES * self._looked_through
+        if is_much or gone - self._gone > max(_GONE, count // _OBJECTS_EACH):
             gc.unfreeze()
             gc.collect()
             gc.freeze()
-            self._looked_through = max(gc.get_freeze_count(), _FEW)
+            self._looked_through, self._gone = max(gc.get_freeze_count(), _FEW), gone
 
     @staticmethod
     def _survived() -> int:
